@@ -36,7 +36,8 @@ typedef struct {
     intents exec;
     err lost; // an intent could not be given
     double began, looked, searched;
-    int64_t newest;  // when the weights of the model, or of a candidate that was refused, were made
+    int64_t newest;  // when the weights of the model were made
+    json_t *refused; // candidates that do not fit, with when they were made
     candidate taken; // the run that has replaced the first one
     live_latency latency;
     progress bar;
@@ -62,7 +63,7 @@ static bool is_replay(const char *feed) {
     return strncmp(feed, "replay:", 7) == 0;
 }
 
-// A rehearsal without a place for its state leaves none.
+// A rehearsal without a place for its state leaves none. A walk's is the walk's own: it goes on with its next fold.
 static bool choose_state(live *v, err *e) {
     const char *given = cli_given(v->o, "--state");
     if (!given && v->as.rehearsal) {
@@ -74,7 +75,7 @@ static bool choose_state(live *v, err *e) {
         close(fd);
         given = v->temporary;
     }
-    bool made = given ? asprintf(&v->state, "%s", given) >= 0 : asprintf(&v->state, "%s/live.db", v->run) >= 0;
+    bool made = given ? asprintf(&v->state, "%s", given) >= 0 : asprintf(&v->state, "%s/live.db", v->o->word[0]) >= 0;
     NEED(made && asprintf(&v->stop, "%s.stop", v->state) >= 0, "out of memory for a path");
     return true;
 }
@@ -218,7 +219,7 @@ static bool obey_stop(live *v, err *e) {
     return true;
 }
 
-// A newer model that has passed its own evaluation takes over. One that does not fit is told, once.
+// A newer model that has passed its own evaluation takes over. One that does not fit is told, once, and hides no other.
 static bool search(live *v, err *e) {
     const char *dir = cli_given(v->o, "--model-dir");
     double now = clock_seconds();
@@ -227,19 +228,22 @@ static bool search(live *v, err *e) {
     if (!dir || (v->searched > 0 && now - v->searched < search_every)) return true;
     v->searched = now;
     if (!v->newest) v->newest = candidate_made(v->run);
-    if (!candidate_find(&c, dir, v->newest)) return true;
-    v->newest = c.made;
-    if (session_replace(v->session, c.run, live_feed_now(v->feed[0]), &why)) {
-        candidate_done(&v->taken);
-        v->taken = c;
-        return true;
+    if (!v->refused) v->refused = json_object();
+    while (candidate_find(&c, dir, v->newest, v->refused)) {
+        if (session_replace(v->session, c.run, live_feed_now(v->feed[0]), &why)) {
+            candidate_done(&v->taken);
+            v->taken = c;
+            v->newest = c.made;
+            return true;
+        }
+        json_object_set_new(v->refused, c.run, json_integer(c.made));
+        candidate_done(&c);
+        if (why.kind == ERR_RUN) {
+            *e = why;
+            return false;
+        }
+        live_show_event(v->o, &(live_event){"", INT64_MIN, "model", "refused", why.text}, &v->bar);
     }
-    candidate_done(&c);
-    if (why.kind == ERR_RUN) {
-        *e = why;
-        return false;
-    }
-    live_show_event(v->o, &(live_event){"", INT64_MIN, "model", "refused", why.text}, &v->bar);
     return true;
 }
 
@@ -287,7 +291,8 @@ static bool begin(live *v, err *e) {
     if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
     live_show_begin(v->o, v->session, &v->as, v->from, v->feeds);
     if (!search(v, e)) return false;
-    return session_repeat(v->session, e) && none_lost(v, e) && (t != TURN_GOT || take(v, &ev, e));
+    // Targets are told at once, and with them the heartbeat: an advisor that hears nothing goes flat.
+    return session_repeat(v->session, e) && none_lost(v, e) && put_targets(v, e) && (t != TURN_GOT || take(v, &ev, e));
 }
 
 static bool check_stopped(live *v, err *e) {
@@ -310,6 +315,7 @@ static void leave(live *v) {
         session_view view = session_at(v->session, k);
         if (!journal_newest_intent(session_journal(v->session), view.symbol, &flat.intent, &unused)) continue;
         if (!flat.intent.id) continue;
+        flat.intent.id++; // below that of any later close
         flat.intent.order = (account_order){0};
         flat.intent.lots = 0;
         intents_put(&v->exec, &flat, &unused);
@@ -362,6 +368,7 @@ static void close_all(live *v) {
     intents_close(&v->exec);
     if (v->temporary[0]) live_forget_state(v->temporary);
     candidate_done(&v->taken);
+    json_decref(v->refused);
     free(v->run);
     free(v->state);
     free(v->stop);

@@ -63,13 +63,14 @@ bool candidate_has_passed(const char *run, char *why, size_t room) {
     return !lacks;
 }
 
-bool candidate_find(candidate *c, const char *dir, int64_t after) {
+bool candidate_find(candidate *c, const char *dir, int64_t after, const json_t *refused) {
     DIR *d = opendir(dir);
     char why[128];
     *c = (candidate){.made = after};
     for (const struct dirent *each; d && (each = readdir(d));) {
         char *run = each->d_name[0] == '.' ? NULL : run_path(dir, each->d_name);
         int64_t made = run && run_was_in(run) ? candidate_made(run) : 0;
+        if (made && json_integer_value(json_object_get(refused, run)) == made) made = 0;
         if (made > c->made && candidate_has_passed(run, why, sizeof why)) {
             free(c->run);
             c->run = run;

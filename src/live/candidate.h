@@ -13,8 +13,9 @@ typedef struct {
     int64_t made; // when the weights were written
 } candidate;
 
-// The newest run below `dir` that has passed and whose weights are newer than `after`; false where there is none.
-bool candidate_find(candidate *c, const char *dir, int64_t after);
+// The newest run below `dir` that has passed and whose weights are newer than `after`; false where there is none. Those
+// of `refused`, an object of directories with when their weights were made, are passed over.
+bool candidate_find(candidate *c, const char *dir, int64_t after, const json_t *refused);
 void candidate_done(candidate *c);
 
 // When the best weights of a run were written; 0 where there are none.

@@ -42,6 +42,18 @@ json_t *intents_json(const session_intent *i) {
         "until", when_moment_text(until, sizeof until, x->until), "repeat", i->repeat);
 }
 
+// The number of bytes that were written; `errno` says why not all.
+static size_t write_all(int fd, const char *text, size_t n) {
+    size_t done = 0;
+    while (done < n) {
+        ssize_t put = write(fd, text + done, n - done);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) break;
+        done += (size_t)put;
+    }
+    return done;
+}
+
 bool intents_put(intents *to, const session_intent *i, err *e) {
     json_t *line = intents_json(i);
     char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(13));
@@ -49,9 +61,13 @@ bool intents_put(intents *to, const session_intent *i, err *e) {
     NEED(text, "out of memory for an intent");
     size_t n = strlen(text);
     text[n++] = '\n'; // in place of its end: it is written by its length
-    ssize_t put = write(to->fd, text, n);
+    struct stat was;
+    bool regular = fstat(to->fd, &was) == 0 && S_ISREG(was.st_mode);
+    size_t done = write_all(to->fd, text, n);
+    int code = errno;
     free(text);
-    if (put == (ssize_t)n) return true;
-    return put < 0 ? file_fail(e, to->path, "cannot be written", errno)
-                   : err_run(e, "%s: an intent was written in part", to->path);
+    if (done == n) return true;
+    if (done && (!regular || ftruncate(to->fd, was.st_size) != 0))
+        return err_run(e, "%s: an intent was written in part: %s", to->path, strerror(code));
+    return file_fail(e, to->path, "cannot be written", code);
 }

@@ -1,11 +1,13 @@
 // Intents for another program: a line of JSON each, at the end of a file or a pipe.
 //
-//   {"id": 12, "symbol": "XAUUSD", "position": -3.5, "units": -3.5, "stop": 2360.1, "target": 0, "price": 2351.4,
+//   {"id": 1747100700, "symbol": "XAUUSD", "position": -3.5, "units": -3.5, "stop": 2360.1, "target": 0, "price":
+//   2351.4,
 //    "decided": "2025-05-13 01:45", "until": "2025-05-13 02:00", "repeat": false}
 //
 // `position` is the number of lots that is wanted, not an order for the difference: carrying a line out twice changes
-// nothing. Ids rise by one in a state; a program that keeps the last id it has carried out for a symbol passes over any
-// line whose id is not larger. `repeat`: the line may have been written before. Prices of 0: none. Times are UTC.
+// nothing. Ids rise, from one state to the next too (live/journal.h); a program that keeps the last id it has carried
+// out for a symbol passes over any line whose id is not larger. `repeat`: the line may have been written before. Prices
+// of 0: none. Times are UTC.
 #ifndef TRADEWIND_LIVE_INTENTS_H
 #define TRADEWIND_LIVE_INTENTS_H
 

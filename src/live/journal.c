@@ -47,6 +47,7 @@ static const char schema[] =
 typedef enum {
     PUT_BAR,
     PUT_DECISION,
+    PUT_REPLACED,
     PUT_INTENT,
     PUT_FILLED,
     PUT_SENT,
@@ -64,8 +65,10 @@ static const char *const text_of[STATEMENTS] = {
     [PUT_BAR] = "INSERT OR REPLACE INTO bars VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     [PUT_DECISION] = ("INSERT OR REPLACE INTO decisions VALUES"
                       " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
-    [PUT_INTENT] = ("INSERT INTO intents (symbol, time, until, units, lots, stop, target, price, sent, status) VALUES"
-                    " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 'open')"),
+    [PUT_REPLACED] = "UPDATE intents SET status = 'replaced' WHERE symbol = ?1 AND status = 'open'",
+    [PUT_INTENT] =
+        ("INSERT INTO intents (id, symbol, time, until, units, lots, stop, target, price, sent, status) VALUES"
+         " (max(ifnull((SELECT max(id) FROM intents), 0) + 1, ?2), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, 'open')"),
     [PUT_FILLED] = ("UPDATE intents SET status = ?2, filled = ?3 WHERE id ="
                     " (SELECT max(id) FROM intents WHERE symbol = ?1) AND status = 'open'"),
     [PUT_SENT] = "UPDATE intents SET sent = 1 WHERE id = ?1",
@@ -288,13 +291,14 @@ void journal_put_bar(journal *j, const char *symbol, int frame, const bar *b) {
 
 // The answer as a list of numbers that read back to the same floats.
 static void put_answer(sqlite3_stmt *st, int at, const journal_decision *d) {
-    enum { EACH = 24, FIRST = 64 };
-    char text[EACH * FIRST + 2], *to = text;
-    int64_t n = d->width < FIRST ? d->width : FIRST;
-    if (!n) return;
-    for (int64_t i = 0; i < n; i++) to += sprintf(to, "%c%.9g", i ? ',' : '[', (double)d->answer[i]);
+    enum { EACH = 24 };
+    if (!d->width) return;
+    char *text = malloc(EACH * (size_t)d->width + 2), *to = text;
+    NEED(text, "out of memory for an answer of %lld numbers", (long long)d->width);
+    for (int64_t i = 0; i < d->width; i++) to += sprintf(to, "%c%.9g", i ? ',' : '[', (double)d->answer[i]);
     strcpy(to, "]");
     put_text(st, at, text);
+    free(text);
 }
 
 void journal_put_decision(journal *j, const journal_decision *d) {
@@ -315,6 +319,8 @@ void journal_put_decision(journal *j, const journal_decision *d) {
 
 int64_t journal_put_intent(journal *j, const journal_intent *i) {
     sqlite3_stmt *st = j->statement[PUT_INTENT];
+    put_text(j->statement[PUT_REPLACED], 1, i->symbol);
+    step(j, PUT_REPLACED);
     put_text(st, 1, i->symbol);
     put_whole(st, 2,
         (const int64_t[]){i->time, i->until, i->order.units, i->lots, i->order.stop, i->order.target, i->price}, 7);

@@ -32,9 +32,9 @@ typedef struct {
     bar bar;
     double made; // wall clock, seconds
     decision_kind kind;
-    int64_t inputs; // checksum of what the model saw; -1: nothing
-    const float *answer;
-    int64_t width; // 0: no answer
+    int64_t inputs;      // checksum of what the model saw; -1: nothing
+    const float *answer; // of quantiles the median's
+    int64_t width;       // 0: no answer
     double score, volatility;
     int side;
     account_order order; // that was decided
@@ -45,7 +45,9 @@ typedef struct {
 
 // A wish for a position, decided at the close of a bar.
 typedef struct {
-    int64_t id; // rising by one, through restarts
+    // Rising through restarts, and from one state to the next that goes on with later bars: the seconds since 1970 of
+    // `time`, or one more than the newest id where that is not larger. 0: there is none.
+    int64_t id;
     char symbol[BARS_SYMBOL_ROOM];
     int64_t time;  // close of the bar
     int64_t until; // close of the next bar of that span: then it is late
@@ -87,7 +89,7 @@ void journal_rest(journal *j);
 // Rows, inside a transaction.
 void journal_put_bar(journal *j, const char *symbol, int frame, const bar *b);
 void journal_put_decision(journal *j, const journal_decision *d);
-int64_t journal_put_intent(journal *j, const journal_intent *i); // its id; the one given is not used
+int64_t journal_put_intent(journal *j, const journal_intent *i); // its id; older ones that are open are replaced
 void journal_put_filled(journal *j, const char *symbol, int64_t bar, bool refused);
 void journal_put_sent(journal *j, int64_t id);
 void journal_put_trade(journal *j, const char *symbol, const books_trade *t);

@@ -123,10 +123,10 @@ static bool take_rule(session *s, trader *t, const char *settings, bool *known, 
     return true;
 }
 
-// For those who score the answers later (live/drift.h).
-static void keep_meaning(session *s) {
+// For those who score the answers later (live/drift.h): the run that answers from here on.
+static void keep_meaning(session *s, const char *run) {
     json_t *label = build_label_json(&s->label);
-    char *text = json_dumps(label, JSON_COMPACT | JSON_REAL_PRECISION(17)), *dir = trained_dir(s->options.run.run);
+    char *text = json_dumps(label, JSON_COMPACT | JSON_REAL_PRECISION(17)), *dir = trained_dir(run);
     NEED(text && dir, "out of memory for a label");
     journal_put_word(s->journal, "label", text);
     journal_put_word(s->journal, "run", dir);
@@ -144,7 +144,6 @@ static bool keep_rule(session *s, const trader *t, const char *settings, err *e)
     NEED(text, "out of memory for a rule");
     bool ok = journal_begin(s->journal, e);
     if (ok) journal_put_word(s->journal, session_key(key, "rule", t), text);
-    if (ok) keep_meaning(s);
     free(text);
     return ok && journal_commit(s->journal, e);
 }
@@ -185,7 +184,10 @@ static bool settings_text(const task *t, const account_terms *a, char **text, er
 
 static bool make_traders(session *s, trained *own, const char *run, err *e) {
     char *settings = NULL;
-    bool ok = settings_text(&own->task, &s->terms, &settings, e) && weights_identity(run, s->weights, e);
+    bool ok = settings_text(&own->task, &s->terms, &settings, e) && weights_identity(run, s->weights, e) &&
+              journal_begin(s->journal, e);
+    if (ok) keep_meaning(s, run);
+    ok = ok && journal_commit(s->journal, e);
     for (int k = 0; ok && k < s->traders; k++) {
         trader *t = &s->trader[k];
         bool known = false;
@@ -323,7 +325,7 @@ static bool note_in_transaction(
     if (!journal_begin(s->journal, e)) return false;
     session_note(s, k, time, kind, a, text);
     session_keep_limits(s, k); // one of them may have said stop
-    return journal_commit(s->journal, e);
+    return session_commit(s, e);
 }
 
 // The rule of a run that takes over. An account is of one instrument, and so is a rule.
@@ -353,7 +355,10 @@ bool session_replace(session *s, const char *run, double now, err *e) {
     memcpy(s->weights, weights, sizeof weights);
     for (int k = 0; k < s->traders; k++) s->trader[k].record = rule;
     snprintf(text, sizeof text, "%.200s answers from here on", run);
-    return note_in_transaction(s, -1, INT64_MIN, "model", LIMITS_NOTE, text, e);
+    if (!journal_begin(s->journal, e)) return false;
+    keep_meaning(s, run);
+    session_note(s, -1, INT64_MIN, "model", LIMITS_NOTE, text);
+    return session_commit(s, e);
 }
 
 // The feed
@@ -557,6 +562,7 @@ bool session_go_flat(session *s, int k, err *e) {
     t->order = (account_order){0};
     t->has_order = a->units != 0;
     i.id = journal_put_intent(s->journal, &i);
+    if (!t->has_order) journal_put_filled(s->journal, t->symbol, t->time, false); // paper books are flat already
     if (t->unsent) journal_put_sent(s->journal, t->unsent);
     journal_put_books(s->journal, &(journal_books){t->symbol, t->time, &t->books, t->has_order, t->order});
     session_keep_limits(s, k);
@@ -576,7 +582,7 @@ bool session_kill(session *s, double now, const char *why, err *e) {
     }
     session_keep_limits(s, -1);
     session_note(s, -1, INT64_MIN, limits_rule_key(LIMIT_KILL), LIMITS_STOP, why);
-    if (!journal_commit(s->journal, e)) return false;
+    if (!session_commit(s, e)) return false;
     for (int k = 0; k < s->traders; k++)
         if (!session_go_flat(s, k, e)) return false;
     return true;
@@ -588,7 +594,7 @@ bool session_clear(session *s, double now, err *e) {
     for (int k = 0; k < s->traders; k++) limits_clear(&s->trader[k].limits, s->trader[k].books.equity);
     session_keep_limits(s, -1);
     session_note(s, -1, INT64_MIN, "cleared", LIMITS_NOTE, "a stop was taken back");
-    return journal_commit(s->journal, e);
+    return session_commit(s, e);
 }
 
 bool session_is_stopped(const session *s) {

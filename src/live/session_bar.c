@@ -11,7 +11,34 @@
 void session_note(session *s, int k, int64_t time, const char *kind, limits_answer answer, const char *text) {
     const char *symbol = k < 0 ? "" : s->trader[k].symbol, *word = limits_answer_key(answer);
     journal_put_event(s->journal, s->now, time, symbol, kind, word, text);
-    if (s->listener.event) s->listener.event(s->listener.arg, symbol, time, kind, word, text);
+    s->note = realloc(s->note, (size_t)(s->notes + 1) * sizeof *s->note);
+    NEED(s->note, "out of memory for notes");
+    char *copy = strdup(text);
+    NEED(copy, "out of memory for a note");
+    s->note[s->notes++] = (session_event){symbol, kind, word, copy, time};
+}
+
+static void end_notes(session *s, bool tell) {
+    for (int i = 0; i < s->notes; i++) {
+        const session_event *n = &s->note[i];
+        if (tell && s->listener.event)
+            s->listener.event(s->listener.arg, n->symbol, n->time, n->kind, n->answer, n->text);
+        free(n->text);
+    }
+    free(s->note);
+    s->note = NULL;
+    s->notes = 0;
+}
+
+bool session_commit(session *s, err *e) {
+    bool ok = journal_commit(s->journal, e);
+    end_notes(s, ok);
+    return ok;
+}
+
+void session_abandon(session *s) {
+    journal_abandon(s->journal);
+    end_notes(s, false);
 }
 
 void session_give(session *s, int k, const session_intent *i) {
@@ -142,8 +169,10 @@ static bool answer(session *s, deal *d, err *e) {
     int64_t outside, of, close = t->books.rows.close[1];
     if (!live_model_answer(s->model, d->k, s->answer, e)) return false;
     o->inputs = board_sum(s->board, d->k);
-    o->answer = s->answer;
-    o->width = s->model->width;
+    const task *own = &s->model->trained.task;
+    int64_t horizon = own->job.forecasts ? own->data->target_width : s->model->width;
+    o->answer = s->answer + (own->job.forecasts ? settings_median(&own->settings) * horizon : 0);
+    o->width = horizon;
     limits_verdict finite = limits_answers(&s->limits, &t->limits, s->answer, (size_t)s->model->width);
     if (finite.answer != LIMITS_PASS) o->width = 0;
     judge(s, d, finite);
@@ -225,10 +254,10 @@ bool session_bar(session *s, int k, const feed_event *ev, err *e) {
     deal d = {.t = &s->trader[k], .k = k, .ev = ev, .verdict = LIMITS_FINE};
     if (!journal_begin(s->journal, e)) return false;
     if (!take(s, &d, e)) {
-        journal_abandon(s->journal);
+        session_abandon(s);
         return false;
     }
-    if (!journal_commit(s->journal, e)) return false;
+    if (!session_commit(s, e)) return false;
     count(s, &d);
     d.t->kept = true;
     d.t->unsent = 0;

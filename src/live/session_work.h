@@ -32,6 +32,13 @@ typedef struct {
     int64_t warmed;
 } trader;
 
+// A note that has not been committed yet.
+typedef struct {
+    const char *symbol, *kind, *answer;
+    char *text;
+    int64_t time;
+} session_event;
+
 struct session {
     session_options options;
     trained own; // the run on its own data, until the session begins
@@ -53,7 +60,9 @@ struct session {
     float *answer;
     char weights[WEIGHTS_IDENTITY_ROOM];
     session_tally tally;
-    double now; // of the newest event
+    double now;          // of the newest event
+    session_event *note; // [notes] of the transaction
+    int notes;
 };
 
 // Warms up: from the run's data, or from files.
@@ -83,7 +92,11 @@ void session_keep_limits(session *s, int k);
 enum { SESSION_KEY_ROOM = BARS_SYMBOL_ROOM + 8 };
 const char *session_key(char key[SESSION_KEY_ROOM], const char *what, const trader *t);
 
-// An event for the journal, inside a transaction, and for the listener.
+// An event for the journal, inside a transaction, and behind its commit for the listener. `kind` must outlive it.
 void session_note(session *s, int k, int64_t time, const char *kind, limits_answer answer, const char *text);
+
+// The end of a transaction with notes: they are told, or forgotten where it fails or is taken back.
+bool session_commit(session *s, err *e);
+void session_abandon(session *s);
 
 #endif

@@ -203,13 +203,16 @@ static void intents_are_lines(void **state) {
     train("mlp", "kind: mlp, widths: '8'", barrier, "");
     assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db", "--exec", "intents.jsonl"), 0);
     char *text = slurp("intents.jsonl"), *save = NULL;
-    int64_t lines = 0;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    int64_t lines = 0, newest = 0;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save), lines++) {
         json_t *all = json_loads(line, 0, NULL);
         assert_non_null(all);
-        assert_int_equal(json_integer_value(json_object_get(all, "id")), ++lines);
+        int64_t id = json_integer_value(json_object_get(all, "id"));
+        assert_true(id > newest);
+        newest = id;
         json_decref(all);
     }
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM intents WHERE id <> time"), 0);
     assert_int_equal(lines, kept_number("s.db", "SELECT count(*) FROM intents"));
     assert_int_equal(lines, kept_number("s.db", "SELECT count(*) FROM intents WHERE sent"));
     assert_true(lines > 20);
@@ -300,20 +303,29 @@ static void a_newer_model_takes_over(void **state) {
     (void)state;
     train("models/a", "kind: mlp, widths: '8'", barrier, "");
     train("models/b", "kind: mlp, widths: '8'", barrier, ", seed: 7");
-    assert_int_equal(utimes("models/a/best.safetensors", (struct timeval[]){{1700000000, 0}, {1700000000, 0}}), 0);
+    train("models/c", "kind: mlp, widths: '8'", forecast, ""); // the newest, and it does not fit
+    for (int k = 0; k < 3; k++) {
+        struct timeval made[2] = {{1700000000 + k, 0}, {1700000000 + k, 0}};
+        const char *const weights[] = {
+            "models/a/best.safetensors", "models/b/best.safetensors", "models/c/best.safetensors"};
+        assert_int_equal(utimes(weights[k], made), 0);
+    }
     assert_int_equal(REPLAY("models/a", "--history", "none", "--state", "a.db"), 0);
     assert_int_equal(REPLAY("models/b", "--history", "none", "--state", "b.db", "signal.threshold=0.2"), 0);
     assert_int_equal(REPLAY("models/a", "--history", "none", "--state", "same.db", "--model-dir", "models"), 0);
     kept_same("a.db", "same.db");
+    static const char passed[] = "{\"version\": 1, \"parts\": {\"test\": {\"scores\": [{\"verdict\": \"better\"}]}}}";
     assert_int_equal(RUN("backtest", "models/b", "-q", "signal.threshold=0.2"), 0);
-    put_text("models/b/evaluation.json",
-        "{\"version\": 1, \"parts\": {\"test\": {\"scores\": [{\"verdict\": \"better\"}]}}}");
+    assert_int_equal(RUN("backtest", "models/c", "-q", "signal.threshold=0.0001"), 0);
+    put_text("models/b/evaluation.json", passed);
+    put_text("models/c/evaluation.json", passed);
     assert_int_equal(REPLAY("models/a", "--history", "none", "--state", "new.db", "--model-dir", "models"), 0);
     char *is = kept_rows("new.db", answers), *want = kept_rows("b.db", answers);
     assert_string_equal(is, want);
     free(is);
     free(want);
     assert_int_equal(kept_number("new.db", "SELECT count(*) FROM events WHERE kind = 'model'"), 1);
+    assert_int_equal(kept_number("new.db", "SELECT text LIKE '%models/b' FROM words WHERE key = 'run'"), 1);
 }
 
 int main(void) {

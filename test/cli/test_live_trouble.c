@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,7 +87,10 @@ static void positions_elsewhere_are_closed(void **state) {
     assert_int_equal(WEXITSTATUS(status), 1);
     char *text = slurp("intents.jsonl");
     char *last = strrchr(text, '{');
-    assert_true(last && strstr(last, "\"position\":0.0"));
+    assert_true(last > text && strstr(last, "\"position\":0.0"));
+    last[-1] = 0;
+    // A reader that keeps the newest id must not pass over it.
+    assert_true(strtoll(last + 6, NULL, 10) > strtoll(strrchr(text, '{') + 6, NULL, 10));
     free(text);
 }
 
@@ -130,6 +134,55 @@ static void a_lost_flat_intent_is_a_failure(void **state) {
     assert_int_equal(intents_sent("k.db"), sent);
     assert_int_equal(RUN(WORDS("k.db", "--exec", "intents.jsonl")), 0);
     matches("intents.jsonl", "^\\{[^}]*\"position\":0.0,[^}]*\"repeat\":true\\}\n$");
+}
+
+// An order that a stop has overtaken is not open for ever.
+static void orders_that_are_taken_back_are_replaced(void **state) {
+    (void)state;
+    int64_t bars = 300;
+    do {
+        unlink("k.db");
+        put_part("b.csv", ++bars);
+        assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    } while (!kept_number("k.db", "SELECT units = 0 AND order_units <> 0 FROM books"));
+    assert_int_equal(RUN("live", "--stop", "k.db"), 0);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    assert_int_equal(kept_number("k.db", "SELECT count(*) FROM intents WHERE status = 'open'"), 0);
+    assert_int_equal(kept_number("k.db", "SELECT count(*) FROM intents WHERE status = 'replaced'"), 1);
+}
+
+// Whatever was told is in the state, also where the disk is full in between.
+static void nothing_is_told_that_is_not_kept(void **state) {
+    (void)state;
+    put_part("b.csv", 150);
+    for (int at = 300; at < 330; at++) {
+        fault f = {.call = "write", .at = at, .how = "fail"};
+        const char *const words[] = {"live", "mlp", "--feed", "replay:b.csv", "--json", "--history", "none", "--state",
+            "k.db", "live.max_lots=0.01", NULL};
+        int status;
+        int64_t told = 0;
+        pid_t child = fault_start(words, &f, NULL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WEXITSTATUS(status), 1);
+        char *text = slurp("out");
+        for (const char *to = text; (to = strstr(to, "\"answer\": \"skip\"")); to++) told++;
+        assert_int_equal(told, kept_number("k.db", "SELECT count(*) FROM events WHERE answer = 'skip'"));
+        free(text);
+        unlink("k.db");
+        unlink("k.db-wal");
+        unlink("k.db-shm");
+    }
+}
+
+// An advisor that hears nothing goes flat: it is told the targets from the start on, not with the next intent.
+static void targets_are_told_at_once(void **state) {
+    (void)state;
+    assert_int_equal(mkdir("x", 0777), 0);
+    pid_t child = program_start("out",
+        (const char *const[]){"live", "mlp", "--feed", "mt5:x", "-q", "--history", "none", "--state", "k.db", NULL});
+    wait_for("x/targets.txt", "tradewind-targets");
+    kill(child, SIGTERM);
+    assert_int_equal(program_finish(child), 0);
 }
 
 // A wish to stop is in the state, or still to be found beside it.
@@ -299,6 +352,9 @@ int main(void) {
         TEST(positions_elsewhere_are_closed),
         TEST(a_lost_intent_is_given_again),
         TEST(a_lost_flat_intent_is_a_failure),
+        TEST(orders_that_are_taken_back_are_replaced),
+        TEST(nothing_is_told_that_is_not_kept),
+        TEST(targets_are_told_at_once),
         TEST(a_wish_to_stop_survives_a_kill),
         TEST(a_locked_state_is_told),
         TEST(positions_are_cut),

@@ -85,11 +85,55 @@ static void what_cannot_be_read_is_one(void **state) {
     journal_close(j);
 }
 
+// Ids are the seconds of the close, so that a state that is begun later has larger ones; rising, whatever the closes.
+static void ids_rise_from_state_to_state(void **state) {
+    (void)state;
+    static const int64_t closes[] = {1747100700, 1747100700, 1747101600, 1747100000, 1747102500},
+                         ids[] = {1747100700, 1747100701, 1747101600, 1747101601, 1747102500};
+    err e = {0};
+    journal *j = journal_open("s.db", false, &e);
+    support_ok(j && journal_begin(j, &e), &e);
+    for (int i = 0; i < 5; i++) {
+        journal_intent x = {.symbol = "GOLD", .time = closes[i]};
+        assert_int_equal(journal_put_intent(j, &x), ids[i]);
+    }
+    support_ok(journal_commit(j, &e), &e);
+    json_t *open = journal_rows(j, "SELECT id FROM intents WHERE symbol = ?1 AND status = 'open'", "GOLD", &e);
+    json_t *rest = journal_rows(j, "SELECT id FROM intents WHERE symbol = ?1 AND status = 'replaced'", "GOLD", &e);
+    assert_int_equal(json_array_size(open), 1);
+    assert_int_equal(json_array_size(rest), 4);
+    json_decref(open);
+    json_decref(rest);
+    journal_close(j);
+}
+
+static void answers_are_not_cut(void **state) {
+    (void)state;
+    enum { WIDTH = 500 };
+    float answer[WIDTH];
+    err e = {0};
+    for (int i = 0; i < WIDTH; i++) answer[i] = -1.23456789e-30f / (float)(i + 1);
+    journal_decision d = {.symbol = "GOLD", .answer = answer, .width = WIDTH};
+    journal *j = journal_open("s.db", false, &e);
+    support_ok(j && journal_begin(j, &e), &e);
+    journal_put_decision(j, &d);
+    support_ok(journal_commit(j, &e), &e);
+    json_t *rows = journal_rows(j, "SELECT answer FROM decisions", NULL, &e);
+    json_t *all = json_loads(json_string_value(json_object_get(json_array_get(rows, 0), "answer")), 0, NULL);
+    assert_int_equal(json_array_size(all), WIDTH);
+    for (int i = 0; i < WIDTH; i++) assert_true((float)json_number_value(json_array_get(all, (size_t)i)) == answer[i]);
+    json_decref(all);
+    json_decref(rows);
+    journal_close(j);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(what_is_not_there_is_no_failure),
         TEST(what_cannot_be_read_is_one),
+        TEST(ids_rise_from_state_to_state),
+        TEST(answers_are_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

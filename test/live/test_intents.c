@@ -1,0 +1,49 @@
+// Lines of intents: whole or not at all, also where the disk takes only a part.
+#include "live/intents.h"
+
+#include "support.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+static int64_t size_of(const char *path) {
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+static void a_line_is_whole_or_not_there(void **state) {
+    (void)state;
+    err e = {0};
+    intents to;
+    struct rlimit was, little;
+    session_intent i = {.intent = {.id = 1, .symbol = "GOLD", .lots = 100000000}};
+    support_ok(intents_open(&to, "i.jsonl", &e) && intents_put(&to, &i, &e), &e);
+    int64_t one = size_of("i.jsonl");
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    little = was;
+    little.rlim_cur = (rlim_t)one + 10;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    bool put = intents_put(&to, &i, &e);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    assert_false(put);
+    assert_non_null(strstr(e.text, "i.jsonl: cannot be written"));
+    assert_int_equal(size_of("i.jsonl"), one);
+    support_ok(intents_put(&to, &i, &e), &e);
+    assert_int_equal(size_of("i.jsonl"), 2 * one);
+    intents_close(&to);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_line_is_whole_or_not_there, support_enter, support_leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
