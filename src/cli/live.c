@@ -109,41 +109,51 @@ static bool ask(live *v, err *e) {
 
 // Intents
 
-static int list_targets(live *v, feed_target *to) {
+static bool list_targets(live *v, feed_target *to, int *count, err *e) {
     int n = 0;
     for (int k = 0; k < session_count(v->session); k++) {
         session_view view = session_at(v->session, k);
         journal_intent i;
-        if (!journal_newest_intent(session_journal(v->session), view.symbol, &i)) continue;
+        if (!journal_newest_intent(session_journal(v->session), view.symbol, &i, e)) return false;
+        if (!i.id) continue;
         feed_target *t = &to[n++];
         *t = (feed_target){.id = i.id, .lots = (double)i.lots / 1e8, .decided = i.time, .until = i.until};
         t->stop = (double)i.order.stop / 1e8;
         t->target = (double)i.order.target / 1e8;
         snprintf(t->symbol, sizeof t->symbol, "%s", view.symbol);
     }
-    return n;
+    *count = n;
+    return true;
 }
 
 // Target positions of all instruments, to feeds that take them.
 static bool put_targets(live *v, err *e) {
-    bool any = false, ok = true;
+    bool any = false;
+    int n;
     for (int i = 0; i < v->feeds; i++) any |= live_feed_takes_targets(v->feed[i]);
     if (!any) return true;
     feed_target *all = calloc((size_t)session_count(v->session), sizeof *all);
     NEED(all, "out of memory for target positions");
-    int n = list_targets(v, all);
+    bool ok = list_targets(v, all, &n, e);
     for (int i = 0; ok && i < v->feeds; i++)
         if (live_feed_takes_targets(v->feed[i])) ok = live_feed_put_targets(v->feed[i], all, n, e);
     free(all);
     return ok;
 }
 
-static void on_intent(void *arg, const session_intent *i) {
+static bool on_intent(void *arg, const session_intent *i) {
     live *v = arg;
     err why = {0};
     bool ok = (!v->exec.path || intents_put(&v->exec, i, &why)) && put_targets(v, &why);
     if (!ok && !v->lost.kind) v->lost = why;
     live_show_intent(v->o, i, &v->as);
+    return ok;
+}
+
+// An intent that could not be given ends the session: nobody would know what it holds.
+static bool none_lost(const live *v, err *e) {
+    if (v->lost.kind) *e = v->lost;
+    return !v->lost.kind;
 }
 
 static void on_event(
@@ -175,7 +185,7 @@ static bool open_feeds(live *v, err *e) {
             .missing = hours_missing,
             .arg = v->hours};
         if (!(v->feed[i] = live_feed_open(&f, e))) return false;
-        session_tell_known(v->session, v->feed[i]);
+        if (!session_tell_known(v->session, v->feed[i], e)) return false;
     }
     return true;
 }
@@ -198,10 +208,12 @@ static turn next_event(live *v, double wait, feed_event *ev, err *e) {
 
 // The session
 
-// The file that ends a session: its coming is a wish to be flat, once.
-static bool is_asked_to_stop(live *v) {
-    if (killed) return true;
-    if (access(v->stop, F_OK) != 0) return false;
+// The file that ends a session: its coming is a wish to be flat, once. It goes when the wish is kept in the state.
+static bool obey_stop(live *v, err *e) {
+    if (!killed && access(v->stop, F_OK) != 0) return true;
+    const char *why = killed ? "the signal USR1" : "tradewind live --stop, or the file beside the state";
+    if (!session_kill(v->session, live_feed_now(v->feed[0]), why, e)) return false;
+    killed = 0;
     unlink(v->stop);
     return true;
 }
@@ -235,15 +247,8 @@ static bool look(live *v, err *e) {
     double now = clock_seconds();
     if (now - v->looked < look_every) return true;
     v->looked = now;
-    if (is_asked_to_stop(v)) {
-        bool by_signal = killed;
-        killed = 0;
-        if (!session_kill(v->session, live_feed_now(v->feed[0]),
-                by_signal ? "the signal USR1" : "tradewind live --stop, or the file beside the state", e))
-            return false;
-    }
-    if (!search(v, e)) return false;
-    return v->as.rehearsal || session_look(v->session, live_feed_now(v->feed[0]), now, e);
+    if (!obey_stop(v, e) || !none_lost(v, e) || !search(v, e)) return false;
+    return v->as.rehearsal || (session_look(v->session, live_feed_now(v->feed[0]), now, e) && none_lost(v, e));
 }
 
 static void measure(live *v, const feed_event *ev, int64_t decided) {
@@ -256,8 +261,7 @@ static bool take(live *v, const feed_event *ev, err *e) {
     if (!session_take(v->session, ev, e)) return false;
     measure(v, ev, decided);
     session_rest(v->session);
-    if (v->lost.kind) *e = v->lost;
-    return !v->lost.kind;
+    return none_lost(v, e);
 }
 
 static bool run_session(live *v, err *e) {
@@ -265,7 +269,7 @@ static bool run_session(live *v, err *e) {
     while (!cli_interrupted()) {
         turn t = next_event(v, wait_most, &ev, e);
         if (t == TURN_FAILED) return false;
-        if (t == TURN_OVER) return session_flush(v->session, e);
+        if (t == TURN_OVER) return session_flush(v->session, e) && none_lost(v, e);
         if (t == TURN_GOT && !take(v, &ev, e)) return false;
         if (!look(v, e)) return false;
         if (session_is_over(v->session)) return true;
@@ -283,9 +287,7 @@ static bool begin(live *v, err *e) {
     if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
     live_show_begin(v->o, v->session, &v->as, v->from, v->feeds);
     if (!search(v, e)) return false;
-    session_repeat(v->session);
-    if (v->lost.kind) *e = v->lost;
-    return !v->lost.kind && (t != TURN_GOT || take(v, &ev, e));
+    return session_repeat(v->session, e) && none_lost(v, e) && (t != TURN_GOT || take(v, &ev, e));
 }
 
 static bool check_stopped(live *v, err *e) {
@@ -293,7 +295,9 @@ static bool check_stopped(live *v, err *e) {
         unlink(v->stop);
         return session_clear(v->session, live_feed_now(v->feed[0]), e);
     }
-    return !session_is_over(v->session) ||
+    if (!session_is_over(v->session)) return true;
+    // The last wish to be flat may not have been given.
+    return session_repeat(v->session, e) && none_lost(v, e) &&
            err_input(e, "%s: the session was stopped; `tradewind live --status %s` says why, --clear takes it back",
                v->state, v->state);
 }
@@ -304,7 +308,8 @@ static void leave(live *v) {
     err unused;
     for (int k = 0; v->exec.path && k < session_count(v->session); k++) {
         session_view view = session_at(v->session, k);
-        if (!journal_newest_intent(session_journal(v->session), view.symbol, &flat.intent)) continue;
+        if (!journal_newest_intent(session_journal(v->session), view.symbol, &flat.intent, &unused)) continue;
+        if (!flat.intent.id) continue;
         flat.intent.order = (account_order){0};
         flat.intent.lots = 0;
         intents_put(&v->exec, &flat, &unused);

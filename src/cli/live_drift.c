@@ -80,8 +80,10 @@ bool live_drift(const cli_options *o, const char *state, err *e) {
     if (!read_last(o, &last, e)) return false;
     journal *j = journal_read(state, e);
     if (!j) return false;
-    char *run = drift_run(j);
-    json_t *symbols = journal_rows(j, "SELECT symbol FROM books ORDER BY symbol", NULL, e), *row;
+    char *run = NULL;
+    json_t *symbols =
+               !drift_run(j, &run, e) ? NULL : journal_rows(j, "SELECT symbol FROM books ORDER BY symbol", NULL, e),
+           *row;
     size_t i;
     bool ok = symbols && (run || err_input(e, "%s: does not say of which run it is", state)) &&
               drift_reference(run, &then, e);

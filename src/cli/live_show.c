@@ -151,11 +151,17 @@ void live_show_progress(progress *bar, const session *s, const feed_event *ev) {
 
 // The end
 
+static int64_t count_trades(session *s, int k) {
+    int64_t trades;
+    err unused;
+    free(journal_trades(session_journal(s), session_at(s, k).symbol, &trades, &unused));
+    return trades;
+}
+
 static json_t *instrument_json(session *s, int k) {
     session_view v = session_at(s, k);
     const books *b = v.books;
-    int64_t trades;
-    free(journal_trades(session_journal(s), v.symbol, &trades));
+    int64_t trades = count_trades(s, k);
     return json_pack("{s:s, s:f, s:f, s:f, s:I, s:I, s:I}", "symbol", v.symbol, "position",
         (double)b->replay.books.units / (double)v.rules->contract, "equity", (double)b->equity / 1e8, "cash",
         (double)b->replay.books.cash / 1e8, "trades", (json_int_t)trades, "bars", (json_int_t)b->bars, "refused",
@@ -183,8 +189,7 @@ static void tell_json(session *s, const live_end *end) {
 static void show_end_of(session *s, int k) {
     session_view v = session_at(s, k);
     char side[SHOWN], equity[SHOWN];
-    int64_t trades, lots;
-    free(journal_trades(session_journal(s), v.symbol, &trades));
+    int64_t trades = count_trades(s, k), lots;
     lots = (int64_t)account_round((account_wide)v.books->replay.books.units * ACCOUNT_ONE, v.rules->contract);
     printf("%-9s %s, equity %s, %lld trade%s\n", name_of(v.symbol), side_text(side, lots),
         money(equity, v.books->equity), (long long)trades, term_s(trades));

@@ -16,8 +16,8 @@ bool drift_is_worse(const drift *d) {
     return d->apart >= worse_from;
 }
 
-char *drift_run(journal *j) {
-    return journal_word(j, "run");
+bool drift_run(journal *j, char **run, err *e) {
+    return journal_word(j, "run", run, e);
 }
 
 static const drift_scores unknown = {
@@ -254,8 +254,9 @@ static bool count_rows(journal *j, const char *symbol, const char *what, int64_t
 }
 
 static bool read_label(journal *j, build_options *o, err *e) {
-    char *text = journal_word(j, "label");
+    char *text;
     err unused;
+    if (!journal_word(j, "label", &text, e)) return false;
     json_t *all = text ? json_read(text, strlen(text), &unused) : NULL;
     *o = build_defaults;
     bool ok = all && build_label_read(all, o);
@@ -291,8 +292,8 @@ bool drift_make(journal *j, const char *symbol, int64_t last, const drift_scores
     if (ok) {
         int64_t most = last + build_reach(&o) + build_volatility_bars(&o) + 1;
         // Decisions without an answer lie between those with one.
-        g.bar = journal_bars(j, symbol, 0, INT64_MIN, most < INT64_MAX / 4 ? 4 * most : INT64_MAX, &g.count);
-        ok = judge(&g, &o, e);
+        g.bar = journal_bars(j, symbol, 0, INT64_MIN, most < INT64_MAX / 4 ? 4 * most : INT64_MAX, &g.count, e);
+        ok = g.bar && judge(&g, &o, e);
     }
     if (ok) score(&g, &o, rows, d);
     ok = ok && count_rows(j, symbol, "decisions WHERE symbol = ?1", d->opened, &d->decisions, e) &&

@@ -46,6 +46,6 @@ bool drift_reference(const char *run, drift_scores *s, err *e);
 bool drift_make(journal *j, const char *symbol, int64_t last, const drift_scores *reference, drift *d, err *e);
 
 // The directory of the run that the session is of, which the caller frees; NULL where the journal does not say.
-char *drift_run(journal *j);
+bool drift_run(journal *j, char **run, err *e);
 
 #endif

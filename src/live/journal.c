@@ -419,62 +419,72 @@ static const char *text_at(sqlite3_stmt *st, int column) {
     return text ? text : "";
 }
 
-char *journal_word(journal *j, const char *key) {
-    sqlite3_stmt *st = ask(j, "SELECT text FROM words WHERE key = ?1", key);
-    char *text = NULL;
-    if (st && sqlite3_step(st) == SQLITE_ROW) {
-        text = strdup(text_at(st, 0));
-        NEED(text, "out of memory for a word");
-    }
-    sqlite3_finalize(st);
-    return text;
+// The next row of a question; *there is false behind the last one.
+static bool next_row(journal *j, sqlite3_stmt *st, bool *there, err *e) {
+    int rc = st ? sqlite3_step(st) : SQLITE_ERROR;
+    *there = rc == SQLITE_ROW;
+    return *there || rc == SQLITE_DONE || fail(j, "cannot be read", e);
 }
 
-bool journal_take_books(
-    journal *j, const char *symbol, books *now, int64_t *time, bool *has_order, account_order *order, err *e) {
+bool journal_word(journal *j, const char *key, char **text, err *e) {
+    sqlite3_stmt *st = ask(j, "SELECT text FROM words WHERE key = ?1", key);
+    bool there, ok = next_row(j, st, &there, e);
+    *text = there ? strdup(text_at(st, 0)) : NULL;
+    NEED(*text || !there, "out of memory for a word");
+    sqlite3_finalize(st);
+    return ok;
+}
+
+bool journal_take_books(journal *j, const char *symbol, books *now, int64_t *time, bool *has_order,
+    account_order *order, bool *there, err *e) {
     sqlite3_stmt *st = ask(j, "SELECT time, numbers FROM books WHERE symbol = ?1", symbol);
-    bool there = st && sqlite3_step(st) == SQLITE_ROW, whole = false;
+    bool ok = next_row(j, st, there, e), whole = false;
     kept_books k;
-    if (there) {
+    if (*there) {
         *time = sqlite3_column_int64(st, 0);
         whole = sqlite3_column_bytes(st, 1) == (int)sizeof k;
         if (whole) memcpy(&k, sqlite3_column_blob(st, 1), sizeof k);
         whole = whole && k.sum == sum_of(&k) && books_load(now, k.number);
     }
     sqlite3_finalize(st);
-    if (!there) return false;
+    if (!*there) return ok;
     if (!whole) return err_input(e, "%s: the books of %s are damaged", j->path, *symbol ? symbol : "the instrument");
     *has_order = k.order[0] != 0;
     *order = (account_order){k.order[1], k.order[2], k.order[3]};
     return true;
 }
 
-void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes) {
+void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes, err *e) {
     sqlite3_stmt *st = ask(j, "SELECT time, state FROM states WHERE symbol = ?1", symbol);
     void *state = NULL;
-    if (st && sqlite3_step(st) == SQLITE_ROW) {
+    bool there, ok = next_row(j, st, &there, e);
+    if (there) {
         *time = sqlite3_column_int64(st, 0);
         *bytes = (size_t)sqlite3_column_bytes(st, 1);
         state = malloc(*bytes + 1);
         NEED(state, "out of memory for a state of %zu bytes", *bytes);
         if (*bytes) memcpy(state, sqlite3_column_blob(st, 1), *bytes);
+    } else if (ok) {
+        err_input(e, "%s: the state of %s is missing", j->path, *symbol ? symbol : "the features");
     }
     sqlite3_finalize(st);
     return state;
 }
 
-bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int64_t most, int64_t *count) {
+bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int64_t most, int64_t *count, err *e) {
     sqlite3_stmt *st = ask(j,
         "SELECT * FROM (SELECT time, end, open, high, low, close, volume, spread FROM bars WHERE symbol = ?1 AND"
         " frame = ?2 AND end > ?3 ORDER BY time DESC LIMIT ?4) ORDER BY time",
         symbol);
-    bar *all = NULL;
-    size_t room = 0;
+    size_t room = 64;
+    bar *all = malloc(room * sizeof *all);
+    bool there, ok;
+    NEED(all, "out of memory for bars");
     *count = 0;
     if (st) put_whole(st, 2, (const int64_t[]){frame, after, most}, 3);
-    while (st && sqlite3_step(st) == SQLITE_ROW) {
+    while ((ok = next_row(j, st, &there, e)) && there) {
         if ((size_t)*count == room) {
-            room = room ? 2 * room : 64;
+            room *= 2;
             all = realloc(all, room * sizeof *all);
             NEED(all, "out of memory for bars");
         }
@@ -483,7 +493,9 @@ bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int6
             sqlite3_column_double(st, 6), sqlite3_column_double(st, 7)};
     }
     sqlite3_finalize(st);
-    return all;
+    if (ok) return all;
+    free(all);
+    return NULL;
 }
 
 static account_reason reason_of(const char *name) {
@@ -492,15 +504,17 @@ static account_reason reason_of(const char *name) {
     return (account_reason)k;
 }
 
-books_trade *journal_trades(journal *j, const char *symbol, int64_t *count) {
+books_trade *journal_trades(journal *j, const char *symbol, int64_t *count, err *e) {
     sqlite3_stmt *st = ask(j,
         "SELECT units, entry, exit, entry_price, exit_price, result, commission, swap, reason, value, traded, cost"
         " FROM trades WHERE symbol = ?1 ORDER BY id",
         symbol);
     books_trade *all = malloc(sizeof *all);
     size_t room = 1;
+    bool there, ok;
+    NEED(all, "out of memory for trades");
     *count = 0;
-    while (st && sqlite3_step(st) == SQLITE_ROW) {
+    while ((ok = next_row(j, st, &there, e)) && there) {
         if ((size_t)*count + 1 >= room) all = realloc(all, (room *= 2) * sizeof *all);
         NEED(all, "out of memory for trades");
         all[(*count)++] = (books_trade){.trade = {.units = sqlite3_column_int64(st, 0),
@@ -517,15 +531,18 @@ books_trade *journal_trades(journal *j, const char *symbol, int64_t *count) {
             .exit = sqlite3_column_int64(st, 2)};
     }
     sqlite3_finalize(st);
-    return all;
+    if (ok) return all;
+    free(all);
+    return NULL;
 }
 
-bool journal_newest_intent(journal *j, const char *symbol, journal_intent *to) {
+bool journal_newest_intent(journal *j, const char *symbol, journal_intent *to, err *e) {
     sqlite3_stmt *st = ask(j,
         "SELECT id, time, until, units, lots, stop, target, price, sent FROM intents WHERE symbol = ?1"
         " ORDER BY id DESC LIMIT 1",
         symbol);
-    bool there = st && sqlite3_step(st) == SQLITE_ROW;
+    bool there, ok = next_row(j, st, &there, e);
+    *to = (journal_intent){0};
     if (there) {
         *to = (journal_intent){.id = sqlite3_column_int64(st, 0),
             .time = sqlite3_column_int64(st, 1),
@@ -537,7 +554,7 @@ bool journal_newest_intent(journal *j, const char *symbol, journal_intent *to) {
         snprintf(to->symbol, sizeof to->symbol, "%s", symbol);
     }
     sqlite3_finalize(st);
-    return there;
+    return ok;
 }
 
 static json_t *value_at(sqlite3_stmt *st, int column) {
@@ -552,15 +569,14 @@ static json_t *value_at(sqlite3_stmt *st, int column) {
 json_t *journal_rows(journal *j, const char *sql, const char *symbol, err *e) {
     sqlite3_stmt *st = ask(j, sql, symbol);
     json_t *all = json_array();
-    int rc = SQLITE_ERROR;
-    while (st && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+    bool there, ok;
+    while ((ok = next_row(j, st, &there, e)) && there) {
         json_t *row = json_object();
         for (int c = 0; c < sqlite3_column_count(st); c++)
             json_object_set_new(row, sqlite3_column_name(st, c), value_at(st, c));
         json_array_append_new(all, row);
     }
-    if (rc != SQLITE_DONE) {
-        fail(j, "cannot be read", e);
+    if (!ok) {
         json_decref(all);
         all = NULL;
     }

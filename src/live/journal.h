@@ -97,25 +97,28 @@ void journal_put_event(
     journal *j, double at, int64_t time, const char *symbol, const char *kind, const char *answer, const char *text);
 void journal_put_word(journal *j, const char *key, const char *text);
 
-// A word of the session, which the caller frees; NULL: there is none.
-char *journal_word(journal *j, const char *key);
+// Reading. What is not there is told apart from what cannot be read, which is a failure everywhere below.
 
-// Books of an instrument; false where there are none. `now` must have been made (books_init).
-bool journal_take_books(
-    journal *j, const char *symbol, books *now, int64_t *time, bool *has_order, account_order *order, err *e);
+// A word of the session, which the caller frees; *text is NULL where there is none.
+bool journal_word(journal *j, const char *key, char **text, err *e);
 
-// The newest state of an instrument, which the caller frees, and the bar that it is after; NULL: there is none.
-void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes);
+// Books of an instrument; *there is false where there are none. `now` must have been made (books_init).
+bool journal_take_books(journal *j, const char *symbol, books *now, int64_t *time, bool *has_order,
+    account_order *order, bool *there, err *e);
+
+// The newest state of an instrument, which the caller frees, and the bar that it is after. NULL where it cannot be
+// read, and where there is none (ERR_INPUT).
+void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes, err *e);
 
 // Bars of an instrument and a frame that end later than a moment, or the newest `most` of them, rising; the caller
-// frees them. `*count` is 0 where there are none.
-bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int64_t most, int64_t *count);
+// frees them. `*count` is 0 where there are none. NULL where they cannot be read.
+bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int64_t most, int64_t *count, err *e);
 
-// All trades of an instrument, which the caller frees.
-books_trade *journal_trades(journal *j, const char *symbol, int64_t *count);
+// All trades of an instrument, which the caller frees; there is room for one more. NULL where they cannot be read.
+books_trade *journal_trades(journal *j, const char *symbol, int64_t *count, err *e);
 
-// The newest intent of an instrument; false where there is none.
-bool journal_newest_intent(journal *j, const char *symbol, journal_intent *to);
+// The newest intent of an instrument; its id is 0 where there is none.
+bool journal_newest_intent(journal *j, const char *symbol, journal_intent *to, err *e);
 
 // Rows of a table of the file: for readers that show them. `sql` has one `?1`, a symbol, at most. Each row is an object
 // by its columns' names; NULL where it cannot be read.

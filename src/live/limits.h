@@ -89,7 +89,8 @@ limits_verdict limits_position(
 // only close or shrink are counted but never held back, unless the answer is stop.
 limits_verdict limits_order(const limits *l, limits_state *s, double now, bool shrinks);
 
-// Answers that stand, whatever this bar says: stopped, whole loss, the day over, stale. Answers ignore and note do not stand.
+// Answers that stand, whatever this bar says: stopped, whole loss, the day over, stale. Answers ignore and note do not
+// stand.
 limits_verdict limits_standing(const limits *l, const limits_state *s);
 
 // Takes back a stop and a whole loss, at the user's word: the loss is counted from this equity on.

@@ -106,15 +106,11 @@ static bool read_settings(session *s, const trained *own, const session_options 
 
 // Rules. They are fitted once, and the journal keeps them, as long as the weights are the same.
 
-static char *rule_key(const trader *t, char key[BARS_SYMBOL_ROOM + 8]) {
-    snprintf(key, BARS_SYMBOL_ROOM + 8, "rule:%s", t->symbol);
-    return key;
-}
-
-// The rule that the journal keeps; false where there is none for these weights and settings.
-static bool take_rule(session *s, trader *t, const char *settings) {
-    char key[BARS_SYMBOL_ROOM + 8], *text = journal_word(s->journal, rule_key(t, key));
+// The rule that the journal keeps; `known` is false where there is none for these weights and settings.
+static bool take_rule(session *s, trader *t, const char *settings, bool *known, err *e) {
+    char key[SESSION_KEY_ROOM], *text;
     err unused;
+    if (!journal_word(s->journal, session_key(key, "rule", t), &text, e)) return false;
     json_t *all = text ? json_read(text, strlen(text), &unused) : NULL;
     const char *was = json_string_value(json_object_get(all, "settings"));
     const char *weights = json_string_value(json_object_get(all, "weights"));
@@ -123,7 +119,8 @@ static bool take_rule(session *s, trader *t, const char *settings) {
     t->point = json_integer_value(json_object_get(all, "point"));
     json_decref(all);
     free(text);
-    return ok && t->point > 0;
+    *known = ok && t->point > 0;
+    return true;
 }
 
 // For those who score the answers later (live/drift.h).
@@ -139,14 +136,14 @@ static void keep_meaning(session *s) {
 }
 
 static bool keep_rule(session *s, const trader *t, const char *settings, err *e) {
-    char key[BARS_SYMBOL_ROOM + 8];
+    char key[SESSION_KEY_ROOM];
     json_t *all = json_pack("{s:s, s:s, s:I, s:o}", "settings", settings, "weights", s->weights, "point",
         (json_int_t)t->point, "rule", rule_to_json(&t->record));
     char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(all);
     NEED(text, "out of memory for a rule");
     bool ok = journal_begin(s->journal, e);
-    if (ok) journal_put_word(s->journal, rule_key(t, key), text);
+    if (ok) journal_put_word(s->journal, session_key(key, "rule", t), text);
     if (ok) keep_meaning(s);
     free(text);
     return ok && journal_commit(s->journal, e);
@@ -191,8 +188,8 @@ static bool make_traders(session *s, trained *own, const char *run, err *e) {
     bool ok = settings_text(&own->task, &s->terms, &settings, e) && weights_identity(run, s->weights, e);
     for (int k = 0; ok && k < s->traders; k++) {
         trader *t = &s->trader[k];
-        bool known = take_rule(s, t, settings);
-        ok = (known || make_rule(t, own, run, e)) &&
+        bool known = false;
+        ok = take_rule(s, t, settings, &known, e) && (known || make_rule(t, own, run, e)) &&
              books_init(&t->books, &s->terms, t->point, t->symbol[0] ? t->symbol : "live", e) &&
              (t->meter = volatility_new(t->record.rule.volatility_bars, e)) && (known || keep_rule(s, t, settings, e));
     }
@@ -203,9 +200,8 @@ static bool make_traders(session *s, trained *own, const char *run, err *e) {
 // Knowledge of the journal
 
 static bool take_limits(session *s, trader *t, err *e) {
-    char key[BARS_SYMBOL_ROOM + 8];
-    snprintf(key, sizeof key, "limits:%s", t->symbol);
-    char *text = journal_word(s->journal, key);
+    char key[SESSION_KEY_ROOM], *text;
+    if (!journal_word(s->journal, session_key(key, "limits", t), &text, e)) return false;
     bool ok = !text || limits_load(&t->limits, text, strlen(text), e);
     free(text);
     return ok;
@@ -215,13 +211,8 @@ static bool take_limits(session *s, trader *t, err *e) {
 static bool restore(session *s, bool *cold, err *e) {
     for (int k = 0; k < s->traders; k++) {
         trader *t = &s->trader[k];
-        err why = {0};
-        t->kept = journal_take_books(s->journal, t->symbol, &t->books, &t->time, &t->has_order, &t->order, &why);
-        if (why.kind) {
-            *e = why;
-            return false;
-        }
-        if (!take_limits(s, t, e) || (t->kept && !session_load_state(s, k, e))) return false;
+        bool ok = journal_take_books(s->journal, t->symbol, &t->books, &t->time, &t->has_order, &t->order, &t->kept, e);
+        if (!ok || !take_limits(s, t, e) || (t->kept && !session_load_state(s, k, e))) return false;
         *cold |= !t->kept;
     }
     return true;
@@ -331,6 +322,7 @@ static bool note_in_transaction(
     session *s, int k, int64_t time, const char *kind, limits_answer a, const char *text, err *e) {
     if (!journal_begin(s->journal, e)) return false;
     session_note(s, k, time, kind, a, text);
+    session_keep_limits(s, k); // one of them may have said stop
     return journal_commit(s->journal, e);
 }
 
@@ -381,24 +373,25 @@ const limits *session_limits(const session *s) {
     return &s->limits;
 }
 
-void session_tell_known(session *s, live_feed *f) {
+bool session_tell_known(session *s, live_feed *f, err *e) {
     for (int k = 0; k < s->traders; k++)
         for (int i = 0; i < s->frames; i++) {
             int64_t count;
-            bar *all = journal_bars(s->journal, s->trader[k].symbol, i, INT64_MIN, FEED_KNOWN, &count);
+            bar *all = journal_bars(s->journal, s->trader[k].symbol, i, INT64_MIN, FEED_KNOWN, &count, e);
+            if (!all) return false;
             if (count) live_feed_know(f, s->trader[k].symbol, s->span[i], all, count);
             free(all);
         }
+    return true;
 }
 
-void session_repeat(session *s) {
+bool session_repeat(session *s, err *e) {
     for (int k = 0; k < s->traders; k++) {
         session_intent i = {.repeat = true};
-        trader *t = &s->trader[k];
-        if (!journal_newest_intent(s->journal, t->symbol, &i.intent) || i.intent.sent) continue;
-        if (s->listener.intent) s->listener.intent(s->listener.arg, &i);
-        t->unsent = i.intent.id;
+        if (!journal_newest_intent(s->journal, s->trader[k].symbol, &i.intent, e)) return false;
+        if (i.intent.id && !i.intent.sent) session_give(s, k, &i);
     }
+    return true;
 }
 
 // A bar of the feed without a symbol is of the only instrument, and so is any where the run knows none.
@@ -553,13 +546,6 @@ bool session_look(session *s, double now, double steady, err *e) {
 
 // Stopping
 
-static void keep_state(session *s, trader *t) {
-    char key[BARS_SYMBOL_ROOM + 8], *text = limits_save(&t->limits);
-    snprintf(key, sizeof key, "limits:%s", t->symbol);
-    journal_put_word(s->journal, key, text);
-    free(text);
-}
-
 bool session_go_flat(session *s, int k, err *e) {
     trader *t = &s->trader[k];
     const account *a = &t->books.replay.books;
@@ -573,11 +559,10 @@ bool session_go_flat(session *s, int k, err *e) {
     i.id = journal_put_intent(s->journal, &i);
     if (t->unsent) journal_put_sent(s->journal, t->unsent);
     journal_put_books(s->journal, &(journal_books){t->symbol, t->time, &t->books, t->has_order, t->order});
-    keep_state(s, t);
+    session_keep_limits(s, k);
     if (!journal_commit(s->journal, e)) return false;
-    if (s->listener.intent) s->listener.intent(s->listener.arg, &(session_intent){i, false});
-    t->unsent = i.id;
     s->tally.intents++;
+    session_give(s, k, &(session_intent){i, false});
     return true;
 }
 
@@ -588,8 +573,8 @@ bool session_kill(session *s, double now, const char *why, err *e) {
         limits_state *l = &s->trader[k].limits;
         if (!l->stopped) l->stopped_by = LIMIT_KILL;
         l->stopped = true;
-        keep_state(s, &s->trader[k]);
     }
+    session_keep_limits(s, -1);
     session_note(s, -1, INT64_MIN, limits_rule_key(LIMIT_KILL), LIMITS_STOP, why);
     if (!journal_commit(s->journal, e)) return false;
     for (int k = 0; k < s->traders; k++)
@@ -600,10 +585,8 @@ bool session_kill(session *s, double now, const char *why, err *e) {
 bool session_clear(session *s, double now, err *e) {
     s->now = now;
     if (!journal_begin(s->journal, e)) return false;
-    for (int k = 0; k < s->traders; k++) {
-        limits_clear(&s->trader[k].limits, s->trader[k].books.equity);
-        keep_state(s, &s->trader[k]);
-    }
+    for (int k = 0; k < s->traders; k++) limits_clear(&s->trader[k].limits, s->trader[k].books.equity);
+    session_keep_limits(s, -1);
     session_note(s, -1, INT64_MIN, "cleared", LIMITS_NOTE, "a stop was taken back");
     return journal_commit(s->journal, e);
 }
@@ -660,7 +643,8 @@ session_tally session_count_all(const session *s) {
 bool session_write_trades(session *s, int k, const char *path, err *e) {
     const trader *t = &s->trader[k];
     int64_t count;
-    books_trade *all = journal_trades(s->journal, t->symbol, &count);
+    books_trade *all = journal_trades(s->journal, t->symbol, &count, e);
+    if (!all) return false;
     if (t->kept && books_ended(&t->books, &all[count])) count++;
     bool ok = books_write_trades(path, all, count, &t->books.replay.rules, e);
     free(all);

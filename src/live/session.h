@@ -53,8 +53,9 @@ typedef struct {
     bool repeat; // it was given before, or may have been
 } session_intent;
 
+// `intent` gives it away; false where that failed: then it counts as not given, and the next start gives it again.
 typedef struct {
-    void (*intent)(void *arg, const session_intent *i);
+    bool (*intent)(void *arg, const session_intent *i);
     void (*event)(void *arg, const char *symbol, int64_t time, const char *kind, const char *answer, const char *text);
     void *arg;
 } session_listener;
@@ -81,10 +82,10 @@ bool session_hours(const session *s, hours *h, err *e);
 const limits *session_limits(const session *s);
 
 // Tells a feed the bars that were taken already.
-void session_tell_known(session *s, live_feed *f);
+bool session_tell_known(session *s, live_feed *f, err *e);
 
 // Gives the newest intent of each instrument again, where it may not have been carried out.
-void session_repeat(session *s);
+bool session_repeat(session *s, err *e);
 
 // Takes an event of the feed. False where the session cannot go on: the journal failed (nothing of the event is kept),
 // or the account overflowed.

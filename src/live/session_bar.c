@@ -14,6 +14,25 @@ void session_note(session *s, int k, int64_t time, const char *kind, limits_answ
     if (s->listener.event) s->listener.event(s->listener.arg, symbol, time, kind, word, text);
 }
 
+void session_give(session *s, int k, const session_intent *i) {
+    bool given = !s->listener.intent || s->listener.intent(s->listener.arg, i);
+    s->trader[k].unsent = given ? i->intent.id : 0;
+}
+
+const char *session_key(char key[SESSION_KEY_ROOM], const char *what, const trader *t) {
+    snprintf(key, SESSION_KEY_ROOM, "%s:%s", what, t->symbol);
+    return key;
+}
+
+void session_keep_limits(session *s, int k) {
+    char key[SESSION_KEY_ROOM];
+    for (int i = k < 0 ? 0 : k; i < (k < 0 ? s->traders : k + 1); i++) {
+        char *text = limits_save(&s->trader[i].limits);
+        journal_put_word(s->journal, session_key(key, "limits", &s->trader[i]), text);
+        free(text);
+    }
+}
+
 // The decision made of one bar.
 typedef struct {
     trader *t;
@@ -160,13 +179,6 @@ static void order(session *s, deal *d) {
     s->tally.intents++;
 }
 
-static void keep_limits(session *s, const trader *t) {
-    char key[BARS_SYMBOL_ROOM + 8], *text = limits_save(&t->limits);
-    snprintf(key, sizeof key, "limits:%s", t->symbol);
-    journal_put_word(s->journal, key, text);
-    free(text);
-}
-
 static void count(session *s, const deal *d) {
     s->tally.bars++;
     s->tally.caught += d->out.kind == DECISION_CAUGHT;
@@ -204,7 +216,7 @@ static bool take(session *s, deal *d, err *e) {
     t->time = b->time;
     t->end = b->end;
     journal_put_books(s->journal, &(journal_books){t->symbol, t->time, &t->books, t->has_order, t->order});
-    keep_limits(s, t);
+    session_keep_limits(s, d->k);
     if (!t->kept || ++t->unsaved >= STATE_EVERY) session_save_state(s, d->k);
     return true;
 }
@@ -221,8 +233,6 @@ bool session_bar(session *s, int k, const feed_event *ev, err *e) {
     d.t->kept = true;
     d.t->unsent = 0;
     if (!d.out.changes) return true;
-    session_intent i = {d.intent, false};
-    if (s->listener.intent) s->listener.intent(s->listener.arg, &i);
-    d.t->unsent = d.intent.id;
+    session_give(s, k, &(session_intent){d.intent, false});
     return true;
 }

@@ -73,6 +73,16 @@ bool session_bar(session *s, int k, const feed_event *ev, err *e);
 // Closes an instrument's position at once, in a transaction of its own: the order fills at the next open.
 bool session_go_flat(session *s, int k, err *e);
 
+// Gives an intent that has been committed; that it was given is noted with what is kept next.
+void session_give(session *s, int k, const session_intent *i);
+
+// The limits' state of an instrument, of all where k < 0, inside a transaction.
+void session_keep_limits(session *s, int k);
+
+// The key of a word that belongs to an instrument.
+enum { SESSION_KEY_ROOM = BARS_SYMBOL_ROOM + 8 };
+const char *session_key(char key[SESSION_KEY_ROOM], const char *what, const trader *t);
+
 // An event for the journal, inside a transaction, and for the listener.
 void session_note(session *s, int k, int64_t time, const char *kind, limits_answer answer, const char *text);
 

@@ -170,12 +170,13 @@ bool session_load_state(session *s, int k, err *e) {
     int64_t newest = t->time;
     size_t bytes;
     err why;
-    void *state = journal_take_state(s->journal, t->symbol, &t->time, &bytes);
-    if (!state) return err_input(e, "the state of %s is missing", *t->symbol ? t->symbol : "the features");
+    void *state = journal_take_state(s->journal, t->symbol, &t->time, &bytes, e);
+    if (!state) return false;
     bool ok = load(s, k, state, bytes, &why) || err_input(e, "%s: name another --state to begin anew", why.text);
     for (int f = 0; ok && f < s->frames; f++) {
         int64_t after = f ? board_end(s->board, k, f) : INT64_MIN;
-        l[f].bar = all[f] = journal_bars(s->journal, t->symbol, f, f ? after : t->time, INT64_MAX, &l[f].count);
+        l[f].bar = all[f] = journal_bars(s->journal, t->symbol, f, f ? after : t->time, INT64_MAX, &l[f].count, e);
+        ok = all[f] != NULL;
     }
     ok = ok && push_all(s, k, l, INT64_MAX, e);
     if (ok && t->time != newest) ok = err_input(e, "bars and books in the state do not fit together");

@@ -90,6 +90,69 @@ static void positions_elsewhere_are_closed(void **state) {
     free(text);
 }
 
+#define EXEC_FULL "--exec", "/dev/full"
+
+static int64_t intents_sent(const char *state) {
+    return kept_number(state, "SELECT count(*) FROM intents WHERE sent");
+}
+
+// An intent that could not be given is given at the next start.
+static void a_lost_intent_is_given_again(void **state) {
+    (void)state;
+    assert_int_equal(RUN(WORDS("k.db", EXEC_FULL)), 1);
+    matches("err", "/dev/full: cannot be written");
+    assert_int_equal(kept_number("k.db", "SELECT count(*) FROM intents"), 1);
+    assert_int_equal(intents_sent("k.db"), 0);
+    assert_int_equal(RUN(WORDS("k.db", "--exec", "intents.jsonl")), 0);
+    matches("intents.jsonl", "^\\{\"id\":[0-9]+,[^}]*\"repeat\":true\\}\n\\{[^}]*\"repeat\":false");
+    kept_same("whole.db", "k.db");
+}
+
+// Bars up to one at whose close a position is held; they are taken without an executor.
+static int64_t put_held(void) {
+    int64_t bars = 300;
+    do {
+        unlink("k.db");
+        put_part("b.csv", ++bars);
+        assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    } while (!kept_number("k.db", "SELECT units <> 0 AND order_units IS NULL FROM books"));
+    return bars;
+}
+
+// The wish to be flat that comes from no bar, with no bar behind it.
+static void a_lost_flat_intent_is_a_failure(void **state) {
+    (void)state;
+    put_held();
+    int64_t sent = intents_sent("k.db");
+    assert_int_equal(RUN("live", "--stop", "k.db"), 0);
+    assert_int_equal(RUN(WORDS("k.db", EXEC_FULL)), 1);
+    matches("err", "/dev/full: cannot be written");
+    assert_int_equal(intents_sent("k.db"), sent);
+    assert_int_equal(RUN(WORDS("k.db", "--exec", "intents.jsonl")), 0);
+    matches("intents.jsonl", "^\\{[^}]*\"position\":0.0,[^}]*\"repeat\":true\\}\n$");
+}
+
+// A wish to stop is in the state, or still to be found beside it.
+static void a_wish_to_stop_survives_a_kill(void **state) {
+    (void)state;
+    static const char stopped[] = "SELECT count(*) FROM words WHERE key = 'limits:' AND text LIKE '%stopped_by%'";
+    int status = -1, kills = 0;
+    put_part("b.csv", 3);
+    for (int at = 1; status != 0; at++) {
+        fault f = {.call = "write", .at = at, .how = "kill"};
+        const char *const words[] = {WORDS("k.db", "live.durable=process"), NULL};
+        unlink("k.db");
+        unlink("k.db-wal");
+        unlink("k.db-shm");
+        put_text("k.db.stop", "");
+        pid_t child = fault_start(words, &f, NULL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (access("k.db.stop", F_OK) != 0) assert_int_equal(kept_number("k.db", stopped), 1);
+        kills += WIFSIGNALED(status);
+    }
+    assert_true(kills > 5 && access("k.db.stop", F_OK) != 0);
+}
+
 static void a_locked_state_is_told(void **state) {
     (void)state;
     sqlite3 *db;
@@ -143,6 +206,27 @@ static void the_whole_loss_stops(void **state) {
     matches("err", "was stopped");
     assert_int_equal(RUN("live", "--status", "k.db"), 0);
     matches("out", "loss +stop +equity ");
+}
+
+// A stop that no bar has brought, and no position: the next start knows it.
+static void a_stop_of_a_note_is_kept(void **state) {
+    (void)state;
+    char line[256];
+    bar *all = walk_bars(1, SPAN, 5);
+    FILE *f = fopen("odd.csv", "w");
+    assert_true(all && f);
+    fputs(header, f);
+    for (int i = 0; i < 2; i++) put_bar(f, all, 1 + 0.01 * i);
+    fclose(f);
+    free(all);
+    snprintf(line, sizeof line,
+        "%s live mlp --feed - -q --history none --state k.db live.late=none live.stale=none "
+        "live.answer.revised=stop < odd.csv 2>err",
+        TRADEWIND_BINARY);
+    assert_int_equal(WEXITSTATUS(system(line)), 1);
+    matches("err", "stopped by the limit revised");
+    assert_int_equal(WEXITSTATUS(system(line)), 2);
+    matches("err", "was stopped");
 }
 
 static void orders_are_counted(void **state) {
@@ -213,10 +297,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_full_disk_is_told),
         TEST(positions_elsewhere_are_closed),
+        TEST(a_lost_intent_is_given_again),
+        TEST(a_lost_flat_intent_is_a_failure),
+        TEST(a_wish_to_stop_survives_a_kill),
         TEST(a_locked_state_is_told),
         TEST(positions_are_cut),
         TEST(a_days_loss_ends_the_day),
         TEST(the_whole_loss_stops),
+        TEST(a_stop_of_a_note_is_kept),
         TEST(orders_are_counted),
         TEST(strange_inputs_are_skipped),
         TEST(what_was_decided_stays),

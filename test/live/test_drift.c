@@ -81,7 +81,8 @@ static void scores_are_those_of_the_labels(void **state) {
     assert_true(d.answers == 5 && d.scores.samples == 4 && d.decisions == 5 && d.outside == 0);
     support_ok(drift_make(j, "SILVER", 5, NULL, &d, &e), &e);
     assert_true(d.answers == 0 && isnan(d.scores.log_loss));
-    char *run = drift_run(j);
+    char *run;
+    support_ok(drift_run(j, &run, &e), &e);
     assert_string_equal(run, "run");
     free(run);
     journal_close(j);
@@ -135,7 +136,9 @@ static void states_without_a_label_are_refused(void **state) {
     support_ok(j != NULL, &e);
     assert_false(drift_make(j, "GOLD", 10, NULL, &d, &e));
     assert_non_null(strstr(e.text, "it is of an older session"));
-    assert_null(drift_run(j));
+    char *run;
+    support_ok(drift_run(j, &run, &e), &e);
+    assert_null(run);
     journal_close(j);
 }
 
