@@ -82,7 +82,8 @@ static void describe(story *s, const db_now *run) {
     s->patience = outline_number(config, "train.patience");
     s->timesteps = s->agent[0] ? outline_number(config, "agent.total_timesteps") : NAN;
     s->limit =
-        outline_number(config, s->card ? "gpu_optimization.max_memory_gb" : "gpu_optimization.max_host_memory_gb") * 0x1p30;
+        outline_number(config, s->card ? "gpu_optimization.max_memory_gb" : "gpu_optimization.max_host_memory_gb") *
+        0x1p30;
 }
 
 // Rows
@@ -287,6 +288,8 @@ int story_verdicts(const story *s, verdict out[VERDICTS_MOST]) {
         .losses = s->losses_count,
         .patience = s->patience,
         .rate = s->rates,
-        .rates = s->rates_count};
+        .rates = s->rates_count,
+        .seconds = s->seconds,
+        .agent = s->agent[0]};
     return verdicts(&f, out);
 }

@@ -185,6 +185,8 @@ static verdict_figures figures_of(const run_doc *d, const texts *t) {
     f.step_seconds = s->step && s->epochs ? s->seconds / (double)s->step : NAN;
     f.loss = values_of(v, "validation/loss", &f.losses);
     f.rate = values_of(v, "epoch/samples_per_s", &f.rates);
+    f.seconds = s->seconds;
+    f.agent = outline_has(t->config, "agent");
     return f;
 }
 
