@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEPTH_MOST = 64 };
 
@@ -66,4 +67,17 @@ json_t *json_number(double v) {
 
 json_t *json_bytes(double bytes) {
     return isnan(bytes) ? json_null() : json_integer((json_int_t)bytes);
+}
+
+json_t *json_text(const char *text) {
+    if (!text) return json_null();
+    json_t *is = json_string(text);
+    if (is) return is;
+    char *plain = strdup(text);
+    NEED(plain, "out of memory for a text");
+    for (char *c = plain; *c; c++)
+        if ((unsigned char)*c >= 0x80) *c = '?';
+    is = json_string(plain);
+    free(plain);
+    return is;
 }

@@ -30,4 +30,7 @@ json_t *json_number(double v);
 // A whole number of bytes, or null where it is not known: NAN.
 json_t *json_bytes(double bytes);
 
+// A text from outside, in which bytes that are no UTF-8 become "?"; null for NULL.
+json_t *json_text(const char *text);
+
 #endif

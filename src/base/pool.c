@@ -5,8 +5,7 @@
 // 1. A worker is counted as inside before it looks whether a call is open, and the caller closes a call before it waits
 //    for nobody to be inside. So a worker that is inside an open call has its caller wait, and one that comes too late,
 //    because the system ran something else in its place, holds nobody up.
-// 2. What a call is (fn, arg, items) changes while no call is open and nobody is inside; it is never read after
-// pool_run
+// 2. A call (fn, arg, items) changes while no call is open and nobody is inside; it is never read after pool_run
 //    returns.
 // 3. A worker is counted as asleep before it looks at the generation for the last time, and the caller looks for
 //    sleepers after it has moved the generation on. So none sleeps through a call unless there is no item for it.

@@ -197,6 +197,8 @@ static bool passes(const row *r, const char *filter) {
         is = strcmp(r->read ? r->look.status : "unreadable", wanted) == 0;
     else
         is = tag ? has_word(text, wanted, strlen(wanted)) : strcmp(text, wanted) == 0;
+    // The table has an agent's environment in the place of its model.
+    if (strcmp(key, "model") == 0 && r->read && r->look.agent[0]) is |= strcmp(r->look.agent, wanted) == 0;
     return is != unlike;
 }
 

@@ -189,8 +189,8 @@ static void take_new(sequence *s, series *r, const feed_raw *raw, double now) {
         r->holds = false;
         give(s, r, &r->held, ev, now);
     }
-    // A row that was written behind its close is no unfinished one.
-    bool finished = s->rules.machine && raw->written >= (double)ev->bar.end;
+    // A row that was written behind its close is no unfinished one; the file's clock may be ahead of this machine's.
+    bool finished = s->rules.machine && fmin(raw->written, now) >= (double)ev->bar.end;
     // A later bar that is held back has opened, so this one has closed.
     bool closed = raw->state == FEED_CLOSED || (raw->state == FEED_AS_TOLD && (!s->rules.hold || finished)) ||
                   (r->holds && ev->bar.time < r->held.bar.time);

@@ -122,17 +122,13 @@ static bool place(agent *a, err *e) {
     return true;
 }
 
-size_t agent_moments_bytes(const agent *a) {
-    tensor t = a->graph[GRAPH_ACT].moments;
-    return t.id ? (size_t)shape_count(graph_info(a->graph[GRAPH_ACT].g, t)->shape) * sizeof(double) : 0;
-}
-
 static bool take_rows(agent *a, err *e) {
     bool ok = true;
     for (int i = 0; i < AGENT_TABLES; i++) ok &= (a->row[i] = malloc((size_t)a->z.rows * sizeof(float))) != NULL;
     a->test_row = malloc((size_t)a->s.tests * 3 * sizeof(float));
     a->best = malloc(slab_bytes(a));
-    if (a->graph[GRAPH_ACT].moments.id) ok &= (a->best_moments = calloc(1, agent_moments_bytes(a))) != NULL;
+    size_t moments = agent_moments_bytes(a);
+    if (moments) ok &= (a->best_moments = calloc(1, moments)) != NULL;
     return (ok && a->test_row && a->best) || err_run(e, "out of memory for an agent's figures");
 }
 

@@ -81,17 +81,27 @@ bool agent_weights(agent *a, float *to, err *e) {
     return program_read(a->program[GRAPH_MINIBATCH], graph_slab(a->graph[GRAPH_MINIBATCH].g, SLAB_WEIGHTS), to, e);
 }
 
+// Moments that belong to the weights, out of their programs or back into them.
+static bool move_moments(agent *a, bool back, err *e) {
+    agent_state list[AGENT_STATES_MOST];
+    int n = agent_moments(a, list);
+    char *at = a->best_moments;
+    bool ok = true;
+    for (int i = 0; ok && i < n; at += agent_state_bytes(a, list[i++])) {
+        program *p = a->program[list[i].graph];
+        ok = back ? program_write(p, list[i].t, at, e) : program_read(p, list[i].t, at, e);
+    }
+    return ok;
+}
+
 bool agent_keep(agent *a, err *e) {
-    tensor moments = a->graph[GRAPH_ACT].moments;
-    a->has_best = agent_weights(a, a->best, e) &&
-                  (!moments.id || program_read(a->program[GRAPH_ACT], moments, a->best_moments, e));
+    a->has_best = agent_weights(a, a->best, e) && move_moments(a, false, e);
     return a->has_best;
 }
 
 bool agent_back(agent *a, err *e) {
     graph *g = a->graph[GRAPH_MINIBATCH].g;
-    tensor moments = a->graph[GRAPH_ACT].moments;
     if (!a->has_best) return true;
     return program_write(a->program[GRAPH_MINIBATCH], graph_slab(g, SLAB_WEIGHTS), a->best, e) &&
-           (!moments.id || program_write(a->program[GRAPH_ACT], moments, a->best_moments, e));
+           move_moments(a, true, e);
 }

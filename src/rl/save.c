@@ -11,12 +11,11 @@
 #include "run/weights.h"
 #include "train/gathered.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COUNTS = 5 };
-
-static const char best_moments[] = "best.observation moments";
 
 static void begin(gathered *to, const agent *a) {
     gathered_init(to, 4 * graph_parameters(agent_graph(a)) + AGENT_STATES_MOST + 2 * STREAMS_MOST + 8);
@@ -61,46 +60,65 @@ size_t agent_state_bytes(const agent *a, agent_state l) {
     return (size_t)shape_count(t->shape) * dtype_bytes(t->type);
 }
 
-static const char *state_name(arena *to, const agent *a, agent_state l) {
-    return arena_format(to, "state.%s", graph_info(a->graph[l.graph].g, l.t)->name);
+static const char *name_of(const agent *a, agent_state l) {
+    return graph_info(a->graph[l.graph].g, l.t)->name;
 }
 
-// Moments by which observations and rewards are scaled are part of what the weights mean.
 static bool belongs_to_weights(const agent *a, agent_state l) {
-    const char *name = graph_info(a->graph[l.graph].g, l.t)->name;
-    return strcmp(name, "observation moments") == 0 || strcmp(name, "reward moments") == 0;
+    return strcmp(name_of(a, l), "observation moments") == 0 || strcmp(name_of(a, l), "reward moments") == 0;
+}
+
+int agent_moments(const agent *a, agent_state *list) {
+    int n = agent_states(a, list), kept = 0;
+    for (int i = 0; i < n; i++)
+        if (belongs_to_weights(a, list[i])) list[kept++] = list[i];
+    return kept;
+}
+
+size_t agent_moments_bytes(const agent *a) {
+    agent_state list[AGENT_STATES_MOST];
+    size_t bytes = 0;
+    for (int i = 0, n = agent_moments(a, list); i < n; i++) bytes += agent_state_bytes(a, list[i]);
+    return bytes;
+}
+
+// States of the weights alone, or all.
+static int list_states(const agent *a, agent_state *list, bool weights_alone) {
+    return weights_alone ? agent_moments(a, list) : agent_states(a, list);
 }
 
 static bool add_states(gathered *to, agent *a, bool weights_alone, err *e) {
     agent_state list[AGENT_STATES_MOST];
-    int n = agent_states(a, list);
+    int n = list_states(a, list, weights_alone);
     for (int i = 0; i < n; i++) {
-        if (weights_alone && !belongs_to_weights(a, list[i])) continue;
         size_t bytes = agent_state_bytes(a, list[i]);
         void *v = arena_take(&to->arena, bytes);
         if (!program_read(a->program[list[i].graph], list[i].t, v, e)) return false;
-        gathered_add(to, state_name(&to->arena, a, list[i]), SAFE_U8, 1, shape1((int64_t)bytes), v);
+        const char *name = arena_format(&to->arena, "state.%s", name_of(a, list[i]));
+        gathered_add(to, name, SAFE_U8, 1, shape1((int64_t)bytes), v);
     }
     return true;
 }
 
+// A state of a file, of the size that the agent's has.
+static const void *find_state(
+    const agent *a, const safetensors *from, const char *prefix, agent_state l, const char *path, err *e) {
+    char name[300];
+    snprintf(name, sizeof name, "%s%s", prefix, name_of(a, l));
+    const safetensors_entry *t = safetensors_find(from, name);
+    if (t && t->bytes == agent_state_bytes(a, l)) return t->data;
+    err_input(e, "%s: %s is missing or of another size", path, name);
+    return NULL;
+}
+
 static bool load_states(agent *a, const safetensors *from, const char *path, bool weights_alone, err *e) {
     agent_state list[AGENT_STATES_MOST];
-    int n = agent_states(a, list);
-    arena names;
-    bool ok = true;
-    arena_init(&names);
-    for (int i = 0; ok && i < n; i++) {
-        if (weights_alone && !belongs_to_weights(a, list[i])) continue;
-        const char *name = state_name(&names, a, list[i]);
-        const safetensors_entry *t = safetensors_find(from, name);
-        if (!t || t->bytes != agent_state_bytes(a, list[i]))
-            ok = err_input(e, "%s: %s is missing or of another size", path, name);
-        else
-            ok = program_write(a->program[list[i].graph], list[i].t, t->data, e);
+    int n = list_states(a, list, weights_alone);
+    for (int i = 0; i < n; i++) {
+        const void *is = find_state(a, from, "state.", list[i], path, e);
+        if (!is || !program_write(a->program[list[i].graph], list[i].t, is, e)) return false;
     }
-    arena_done(&names);
-    return ok;
+    return true;
 }
 
 static bool load_slab(agent *a, const safetensors *from, slab_kind kind, const char *prefix, const char *path, err *e) {
@@ -151,17 +169,28 @@ static void add_standing(gathered *to, const agent *a, const double *extra, int 
 }
 
 static void add_best(gathered *to, const agent *a) {
+    agent_state list[AGENT_STATES_MOST];
+    const char *at = a->best_moments;
     gathered_slab(to, agent_graph(a), "best.", a->best);
-    if (a->best_moments)
-        gathered_add(to, best_moments, SAFE_U8, 1, shape1((int64_t)agent_moments_bytes(a)), a->best_moments);
+    for (int i = 0, n = agent_moments(a, list); i < n; i++) {
+        size_t bytes = agent_state_bytes(a, list[i]);
+        const char *name = arena_format(&to->arena, "best.%s", name_of(a, list[i]));
+        gathered_add(to, name, SAFE_U8, 1, shape1((int64_t)bytes), at);
+        at += bytes;
+    }
 }
 
 static bool load_best(agent *a, const safetensors *from, const char *path, err *e) {
+    agent_state list[AGENT_STATES_MOST];
+    char *at = a->best_moments;
     if (!a->has_best) return true;
-    const safetensors_entry *t = safetensors_find(from, best_moments);
-    if (a->best_moments && (!t || t->bytes != agent_moments_bytes(a)))
-        return err_input(e, "%s: %s is missing or of another size", path, best_moments);
-    if (a->best_moments) memcpy(a->best_moments, t->data, t->bytes);
+    for (int i = 0, n = agent_moments(a, list); i < n; i++) {
+        size_t bytes = agent_state_bytes(a, list[i]);
+        const void *is = find_state(a, from, "best.", list[i], path, e);
+        if (!is) return false;
+        memcpy(at, is, bytes);
+        at += bytes;
+    }
     return gathered_fill(agent_graph(a), from, "best.", path, a->best, e);
 }
 

@@ -1,5 +1,5 @@
-// State of an agent that an iteration changes, as it was before, so that an iteration that is given up leaves no trace. For
-// the files of src/rl alone.
+// State of an agent that an iteration changes, as it was before, so that an iteration that is given up leaves no trace.
+// For the files of src/rl alone.
 //
 // It is on the host, as large as weights, moments and states. An iteration that was short is not worth it: whoever
 // wants to stop waits for its end.

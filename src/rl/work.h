@@ -26,8 +26,8 @@ struct agent {
     int64_t passes;    // over rollouts
     uint64_t updates;  // minibatches
     episodes episodes;
-    double *best_moments; // of observations, that the best weights go with; NULL: none
-    float *best;          // [slab elements] of the weights
+    char *best_moments; // states that the best weights go with, one behind the other; NULL: none
+    float *best;        // [slab elements] of the weights
     bool has_best;
     float *row[AGENT_TABLES]; // [rows of a rollout] each, for what the host reads
     float *test_row;          // [tests]
@@ -46,7 +46,9 @@ size_t agent_state_bytes(const agent *a, agent_state s);
 // stop. An iteration that cannot be undone goes on.
 bool agent_asks(agent *a, double phases);
 
-// Bytes of the moments of observations; 0 where there are none.
+// States that belong to the weights: moments by which observations and rewards are scaled; bytes of all, 0 where there
+// are none.
+int agent_moments(const agent *a, agent_state *list);
 size_t agent_moments_bytes(const agent *a);
 
 #endif

@@ -68,10 +68,13 @@ static int pipe_with(const char *text) {
     int ends[2];
     size_t n = strlen(text);
     if (pipe2(ends, O_CLOEXEC) != 0) return -1;
-    bool ok = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 && write(ends[1], text, n) == (ssize_t)n;
+    bool open = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0;
+    ssize_t put = open ? write(ends[1], text, n) : -1;
+    int code = put >= 0 ? EMSGSIZE : errno;
     close(ends[1]);
-    if (ok) return ends[0];
+    if (put == (ssize_t)n) return ends[0];
     close(ends[0]);
+    errno = code;
     return -1;
 }
 

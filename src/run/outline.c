@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,4 +126,17 @@ bool outline_has(const char *text, const char *section) {
         has = strncmp(o.leaf[i].path, section, n) == 0 && o.leaf[i].path[n] == '.';
     arena_done(&a);
     return has;
+}
+
+void outline_put(const char *outline, const char *path, char *to, size_t room) {
+    char *value = outline ? outline_value(outline, path) : NULL;
+    snprintf(to, room, "%s", value ? value : "");
+    free(value);
+}
+
+double outline_number(const char *outline, const char *path) {
+    char text[64], *end;
+    outline_put(outline, path, text, sizeof text);
+    double v = strtod(text, &end);
+    return end == text ? NAN : v;
 }

@@ -22,4 +22,9 @@ char *outline_value(const char *text, const char *path);
 // True where a section has values.
 bool outline_has(const char *text, const char *section);
 
+// The same as a text in `to`, cut to its room, "" where there is none; as a number, NaN where it is none. The outline
+// may be NULL.
+void outline_put(const char *outline, const char *path, char *to, size_t room);
+double outline_number(const char *outline, const char *path);
+
 #endif

@@ -76,17 +76,25 @@ static bool open_link(chain *x, link *l, backtest_fold *f, err *e) {
     return false;
 }
 
+// Agents of a path were trained on all groups but their own: none may trade the group of an agent that is missing.
+static bool may_miss(const chain *x, const backtest_fold *f, err *e) {
+    return !x->c->folds->paths || err_input(e, "%s: fold %lld is needed by every path that tests by it: %s",
+                                      x->c->o->run.run, (long long)f->number, f->why);
+}
+
 // The next fold that can be traded; none where `l->fold` stays NULL. False where a run fails.
 static bool open_next(chain *x, link *l, err *e) {
     backtested_walk *w = x->w;
     while (!l->fold && x->next < w->count) {
         backtest_fold *f = &w->fold[x->next++];
         err why = {0};
-        if (f->why[0] || open_link(x, l, f, &why)) continue;
-        snprintf(f->why, sizeof f->why, "%.*s", (int)sizeof f->why - 1, why.text);
-        if (why.kind != ERR_RUN) continue;
-        *e = why;
-        return false;
+        if (!f->why[0] && open_link(x, l, f, &why)) return true;
+        if (why.kind == ERR_RUN) {
+            *e = why;
+            return false;
+        }
+        if (!f->why[0]) snprintf(f->why, sizeof f->why, "%.*s", (int)sizeof f->why - 1, why.text);
+        if (!may_miss(x, f, e)) return false;
     }
     return true;
 }

@@ -1,7 +1,8 @@
 // Agents of a walk's folds, one after another in one account.
 //
 // The agent of a fold decides from the close of the first bar of its test until the next agent does, holes between the
-// tests included, and takes over what the account holds then. An account that is ruined is not traded any more.
+// tests included, and takes over what the account holds then. A path of a combinatorial walk is refused where an agent
+// is missing: any other has learnt from the bars of its group. An account that is ruined is not traded any more.
 #ifndef TRADEWIND_TASK_AGENT_CHAIN_H
 #define TRADEWIND_TASK_AGENT_CHAIN_H
 

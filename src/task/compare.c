@@ -114,6 +114,7 @@ static void score_forecasts(const void *arg, const double *sums, double *to) {
     to[2] = to[1] - to[0];
 }
 
+// Classes that truths and answers name; one more than there may be where a number is larger.
 static int classes_of(const kept *a, const kept *b) {
     int most = 1;
     for (int64_t i = 0; i < a->count; i++) {
@@ -121,7 +122,7 @@ static int classes_of(const kept *a, const kept *b) {
         if (a->choice[i] > most) most = a->choice[i];
         if (b->choice[i] > most) most = b->choice[i];
     }
-    return most + 1;
+    return most < CLASSES_MOST_HERE ? most + 1 : CLASSES_MOST_HERE + 1;
 }
 
 // Samples whose truth is not known have no terms.

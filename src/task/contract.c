@@ -168,18 +168,18 @@ static bool damaged(const char *path, err *e) {
     return err_input(e, "%s: %s among its metadata cannot be read; the file is damaged", path, contract_key);
 }
 
-static char *json_text(const json_t *v) {
+static char *dump(const json_t *v) {
     char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(9));
     NEED(text, "out of memory for a contract");
     return text;
 }
 
 char *contract_text(const contract *c) {
-    return json_text(c->json);
+    return dump(c->json);
 }
 
 char *contract_data_text(const contract *c) {
-    return json_text(c->data_json);
+    return dump(c->data_json);
 }
 
 bool contract_read(contract **c, const safetensors *from, const char *path, err *e) {

@@ -95,7 +95,7 @@ static void tell_best(const fit *f, const epoch_report *r) {
         name = all[i].name;
         value = all[i].value;
     }
-    records_best(keeper_records(f->keeper), r->update, r->epoch, name, value);
+    records_best(keeper_records(f->keeper), r->update, "epoch", r->epoch, name, value);
 }
 
 // The line comes first: should saving fail, the log ends with the reason.

@@ -136,10 +136,10 @@ void records_add_state(records *r, double left, char *text, size_t room) {
     r->busy_samples = 0;
 }
 
-void records_best(records *r, uint64_t update, int64_t epoch, const char *metric, double value) {
+void records_best(records *r, uint64_t update, const char *what, int64_t epoch, const char *metric, double value) {
     char text[96];
     if (!r->hook) return;
-    snprintf(text, sizeof text, "epoch %lld: %s %.6g", (long long)epoch, metric, value);
+    snprintf(text, sizeof text, "%s %lld: %s %.6g", what, (long long)epoch, metric, value);
     hook_tell(r->hook, HOOK_BEST, text,
         json_pack("{s:I, s:I, s:s, s:o}", "step", (json_int_t)update, "epoch", (json_int_t)epoch, "metric", metric,
             "value", json_number(value)));

@@ -54,7 +54,7 @@ void records_warn(records *r);
 void records_add_state(records *r, double left, char *text, size_t room);
 
 // The best so far, for the command of on_event: a metric's name and value, and the epoch or iteration.
-void records_best(records *r, uint64_t update, int64_t epoch, const char *metric, double value);
+void records_best(records *r, uint64_t update, const char *what, int64_t epoch, const char *metric, double value);
 
 // Takes what the monitor, which may be NULL, has seen since the last call to run.db; `update`: steps taken. Warnings go
 // to the log and to run.db too, and are told.

@@ -25,6 +25,11 @@ void cells_put(cells *g, int row, int column, style s, uint32_t rune) {
     g->cell[row * g->columns + column] = (cell){rune, s};
 }
 
+const char *cells_number(char *text, double v, int digits, int room) {
+    while (snprintf(text, 32, "%.*g", digits, v) > room && digits > 1) digits--;
+    return text;
+}
+
 void cells_fill(cells *g, int row, int column, int count, style s, uint32_t rune) {
     for (int i = 0; i < count; i++) cells_put(g, row, column + i, s, rune);
 }

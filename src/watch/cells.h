@@ -47,6 +47,9 @@ int cells_text(cells *g, int row, int column, int room, style s, const char *tex
 int cells_format(cells *g, int row, int column, int room, style s, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
 
+// A number with as many of `digits` digits as fit into `room` columns. Returns `text`, of 32 bytes.
+const char *cells_number(char *text, double v, int digits, int room);
+
 // Fills columns with a character.
 void cells_fill(cells *g, int row, int column, int count, style s, uint32_t rune);
 

@@ -131,7 +131,7 @@ static void draw_canvas(cells *g, area a, const plot *p, const range *r) {
 static void put_label(cells *g, area a, int row, const range *r, double at) {
     char text[32];
     double v = r->y0 + (r->y1 - r->y0) * at;
-    snprintf(text, sizeof text, "%.4g", r->logarithm ? pow(10, v) : v);
+    cells_number(text, r->logarithm ? pow(10, v) : v, 4, LABELS - 1);
     int n = (int)strlen(text);
     cells_text(g, a.row + row, a.column + (n < LABELS - 1 ? LABELS - 1 - n : 0), LABELS - 1, STYLE_DIM, text);
 }

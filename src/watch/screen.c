@@ -213,10 +213,12 @@ static void draw_curve(cells *g, area a, const story *s, const screen_view *v) {
 // Figures
 
 static int draw_value(cells *g, area a, int row, const char *name, double last, double best) {
+    char text[32];
     if (row >= a.rows || !isfinite(last)) return row;
-    cells_format(g, a.row + row, a.column, 11, STYLE_PLAIN, "%.11s", name);
-    cells_format(g, a.row + row, a.column + 11, 8, STYLE_BOLD, "%7.4g", last);
-    if (isfinite(best)) cells_format(g, a.row + row, a.column + 19, 8, STYLE_GOOD, "%7.4g", best);
+    cells_format(g, a.row + row, a.column, 10, STYLE_PLAIN, "%.10s", name);
+    cells_format(g, a.row + row, a.column + 11, 8, STYLE_BOLD, "%7s", cells_number(text, last, 4, 7));
+    if (isfinite(best))
+        cells_format(g, a.row + row, a.column + 19, 8, STYLE_GOOD, "%7s", cells_number(text, best, 4, 7));
     return row + 1;
 }
 

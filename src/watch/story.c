@@ -64,38 +64,26 @@ void story_free(story *s) {
 
 // The description
 
-static void text_of(const char *from, const char *path, char *to, size_t room) {
-    char *value = from ? outline_value(from, path) : NULL;
-    snprintf(to, room, "%s", value ? value : "");
-    free(value);
-}
-
-static double number_of(const char *from, const char *path) {
-    char text[64], *end;
-    text_of(from, path, text, sizeof text);
-    double v = strtod(text, &end);
-    return end == text ? NAN : v;
-}
-
 static void describe(story *s, const db_now *run) {
     const char *config = run->config ? run->config : "", *plan = run->plan ? run->plan : "";
     char where[16];
-    text_of(config, "model.kind", s->model, sizeof s->model);
-    text_of(config, "agent.env", s->agent, sizeof s->agent);
-    text_of(config, "train.metric", s->metric, sizeof s->metric);
-    text_of(plan, "device", s->device, sizeof s->device);
-    text_of(plan, "precision", s->precision, sizeof s->precision);
-    text_of(plan, "residency", where, sizeof where);
+    outline_put(config, "model.kind", s->model, sizeof s->model);
+    outline_put(config, "agent.env", s->agent, sizeof s->agent);
+    outline_put(config, "train.metric", s->metric, sizeof s->metric);
+    outline_put(plan, "device", s->device, sizeof s->device);
+    outline_put(plan, "precision", s->precision, sizeof s->precision);
+    outline_put(plan, "residency", where, sizeof where);
     s->card = strncmp(s->device, "cuda", 4) == 0;
     s->streamed = strcmp(where, "host") == 0;
-    s->parameters = number_of(plan, "parameters");
-    s->samples = number_of(plan, "samples.train");
-    s->batch = number_of(plan, "micro_batch") * number_of(plan, "accumulation");
-    s->epochs = number_of(config, "train.epochs");
-    s->patience = number_of(config, "train.patience");
-    s->timesteps = s->agent[0] ? number_of(config, "agent.total_timesteps") : NAN;
+    s->parameters = outline_number(plan, "parameters");
+    s->samples = outline_number(plan, "samples.train");
+    s->batch = outline_number(plan, "micro_batch") * outline_number(plan, "accumulation");
+    s->epochs = outline_number(config, "train.epochs");
+    s->patience = outline_number(config, "train.patience");
+    s->timesteps = s->agent[0] ? outline_number(config, "agent.total_timesteps") : NAN;
     s->limit =
-        number_of(config, s->card ? "gpu_optimization.max_memory_gb" : "gpu_optimization.max_host_memory_gb") * 0x1p30;
+        outline_number(config, s->card ? "gpu_optimization.max_memory_gb" : "gpu_optimization.max_host_memory_gb") *
+        0x1p30;
 }
 
 // Rows
@@ -300,6 +288,8 @@ int story_verdicts(const story *s, verdict out[VERDICTS_MOST]) {
         .losses = s->losses_count,
         .patience = s->patience,
         .rate = s->rates,
-        .rates = s->rates_count};
+        .rates = s->rates_count,
+        .seconds = s->seconds,
+        .agent = s->agent[0]};
     return verdicts(&f, out);
 }

@@ -14,6 +14,9 @@ static const double SLOWER = 0.85, MUCH_SLOWER = 0.70;         // of the best ra
 static const double SHORT_STEP = 1e-3; // seconds: launching its kernels takes much of such a step
 static const double SMALL_MODEL = 1e6; // parameters
 
+// Seconds that all epochs must have taken before their rates are judged: shorter ones are noise.
+static const double SECONDS_LEAST = 5;
+
 enum { EPOCHS_LEAST = 4, RATES_LEAST = 6, RATES_LATE = 3 };
 
 const char *verdict_word(verdict_grade g) {
@@ -146,7 +149,7 @@ static double median3(const double *v) {
 // Three epochs at a time, so that one slow epoch is no verdict.
 verdict verdict_throughput(const verdict_figures *f) {
     verdict v = {.about = "throughput"};
-    if (f->rates < RATES_LEAST) return v;
+    if (f->rates < RATES_LEAST || f->seconds < SECONDS_LEAST) return v;
     double late = median3(f->rate + f->rates - RATES_LATE), best = 0;
     int at = 0;
     for (int i = 0; i + RATES_LATE <= f->rates; i++) {
@@ -156,8 +159,8 @@ verdict verdict_throughput(const verdict_figures *f) {
     }
     if (!(late < SLOWER * best)) return v;
     v.grade = late < MUCH_SLOWER * best ? VERDICT_POOR : VERDICT_FAIR;
-    snprintf(v.text, sizeof v.text, "%.0f samples/s, %.0f %% fewer than around epoch %d", late, 100 * (1 - late / best),
-        at + 2);
+    snprintf(v.text, sizeof v.text, "%.0f %s/s, %.0f %% fewer than around %s %d", late, f->agent ? "steps" : "samples",
+        100 * (1 - late / best), f->agent ? "iteration" : "epoch", at + 2);
     return v;
 }
 

@@ -32,6 +32,8 @@ typedef struct {
     double patience;          // epochs
     const double *rate;       // samples a second, by epoch from the first
     int rates;
+    bool agent;     // epochs are iterations, and samples steps
+    double seconds; // of all epochs
 } verdict_figures;
 
 verdict verdict_utilisation(const verdict_figures *f);

@@ -91,6 +91,7 @@ static void test_the_same_bits(void **state) {
         iterate(&one, 2);
         iterate(&two, 2);
         assert_true(agent_keep(two.a, &e));
+        assert_true(agent_save(two.a, "best.safetensors", NULL, 0, &e));
         save(&two, "half.safetensors");
         stage_close(&two);
         stage again = stage_open(&s, 2);
@@ -106,6 +107,8 @@ static void test_the_same_bits(void **state) {
         same_files("whole.safetensors", "again.safetensors");
         assert_true(agent_back(again.a, &e) && agent_evaluate(again.a, &best, &e));
         assert_true(best.mean == scored.mean);
+        assert_true(agent_save(again.a, "back.safetensors", NULL, 0, &e)); // moments of rewards included
+        same_files("best.safetensors", "back.safetensors");
         stage_close(&one);
         stage_close(&again);
     }

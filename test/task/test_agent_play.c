@@ -132,7 +132,7 @@ static void train(const stage *t, agent_score *score) {
 
 static agent_pass play(const stage *t, int64_t rows) {
     err e = {0};
-    agent_pass p;
+    agent_pass p = {0};
     agent_place at = place_of(t);
     actor *a = actor_new(&at, &t->s, &t->net, rows, &e);
     support_ok(a && actor_load(a, "weights", &e) && agent_play(&p, a, &t->s.test, &e), &e);

@@ -280,8 +280,18 @@ static void the_eta_of_an_agent_is_of_its_steps(void **state) {
     db_close(d);
 }
 
+static void numbers_keep_their_exponent(void **state) {
+    (void)state;
+    char text[32];
+    assert_string_equal(cells_number(text, 7239000, 4, 7), "7.2e+06");
+    assert_string_equal(cells_number(text, 5.424e-5, 4, 7), "5.4e-05");
+    assert_string_equal(cells_number(text, -0.016023, 4, 7), "-0.016");
+    assert_string_equal(cells_number(text, 0.4716, 4, 7), "0.4716");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_keep_their_exponent),
         cmocka_unit_test(text_stays_in_its_place),
         cmocka_unit_test(a_curve_in_braille),
         cmocka_unit_test(every_extreme_is_drawn),

@@ -133,9 +133,14 @@ static void a_rate_that_fell_is_told(void **state) {
     verdict_figures f = unknown();
     f.rate = steady;
     f.rates = 7;
+    f.seconds = 60;
     assert_string_equal(verdict_throughput(&f).text, "");
     f.rate = fell;
     says(verdict_throughput(&f), VERDICT_FAIR, "790 samples/s, 21 % fewer than around epoch 2");
+    f.agent = true;
+    says(verdict_throughput(&f), VERDICT_FAIR, "790 steps/s, 21 % fewer than around iteration 2");
+    f.seconds = 0.1; // noise
+    assert_string_equal(verdict_throughput(&f).text, "");
 }
 
 static void the_worst_comes_first(void **state) {

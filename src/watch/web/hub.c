@@ -1,6 +1,7 @@
 #include "watch/web/hub.h"
 
 #include "base/err.h"
+#include "watch/web/mhd.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -84,7 +85,7 @@ static ssize_t read_client(void *arg, uint64_t position, char *to, size_t room) 
         c->sent += (size_t)n;
     } else {
         c->suspended = true;
-        MHD_suspend_connection(c->connection);
+        mhd()->suspend_connection(c->connection);
     }
     pthread_mutex_unlock(&h->lock);
     return n;
@@ -119,7 +120,7 @@ struct MHD_Response *hub_join(hub *h, struct MHD_Connection *to, const char *las
     struct MHD_Response *r = NULL;
     pthread_mutex_lock(&h->lock);
     bool place = !h->closed && h->listeners < CLIENTS_MOST;
-    if (place) r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_client, c, forget_client);
+    if (place) r = mhd()->create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_client, c, forget_client);
     if (r) {
         *c = (client){.next = h->clients, .hub = h, .connection = to};
         c->reset = !place_of(h, last, &c->at);
@@ -138,7 +139,7 @@ static void wake(hub *h) {
     for (client *c = h->clients; c; c = c->next) {
         if (!c->suspended) continue;
         c->suspended = false;
-        MHD_resume_connection(c->connection);
+        mhd()->resume_connection(c->connection);
     }
 }
 

@@ -13,33 +13,6 @@
 
 // Descriptions
 
-static void value_of(const char *text, const char *key, char *to, size_t room) {
-    char *value = text ? outline_value(text, key) : NULL;
-    snprintf(to, room, "%s", value ? value : "");
-    free(value);
-}
-
-static double number_of(const char *text, const char *key) {
-    char value[64], *end;
-    value_of(text, key, value, sizeof value);
-    double v = strtod(value, &end);
-    return end == value ? NAN : v;
-}
-
-// A text of a file as JSON can hold it: what is no UTF-8 becomes "?".
-static json_t *text_json(const char *text) {
-    if (!text) return json_null();
-    json_t *is = json_string(text);
-    if (is) return is;
-    char *plain = strdup(text);
-    NEED(plain, "out of memory for a text");
-    for (char *c = plain; *c; c++)
-        if ((unsigned char)*c >= 0x80) *c = '?';
-    is = json_string(plain);
-    free(plain);
-    return is;
-}
-
 // A description and a plan: of run.db, or the files where that cannot be read.
 typedef struct {
     const char *config, *plan;
@@ -75,7 +48,7 @@ static const char *kind_of(const run_doc *d, const texts *t) {
         free(member);
         return ensemble ? "ensemble" : "walk";
     }
-    value_of(t->config, "agent.env", env, sizeof env);
+    outline_put(t->config, "agent.env", env, sizeof env);
     return env[0] ? "agent" : "run";
 }
 
@@ -89,8 +62,9 @@ typedef struct {
 
 // An epoch's samples stand in the plan as "69832 from 0".
 static progress progress_of(const view_summary *s, const texts *t) {
-    double steps = number_of(t->config, "agent.total_timesteps"), samples = number_of(t->plan, "samples.train");
-    progress p = {.planned = number_of(t->config, "train.epochs"), .share = NAN, .left = NAN};
+    double steps = outline_number(t->config, "agent.total_timesteps"),
+           samples = outline_number(t->plan, "samples.train");
+    progress p = {.planned = outline_number(t->config, "train.epochs"), .share = NAN, .left = NAN};
     if (!isnan(steps) && steps > 0) {
         p.planned = steps;
         p.share = (double)s->step / steps;
@@ -120,24 +94,24 @@ static json_t *short_of(const run_doc *d, const texts *t) {
     const view_summary *s = view_sum(d->view);
     progress p = progress_of(s, t);
     char model[64], device[128], set[256], metric[64], env[64];
-    value_of(t->config, "model.kind", model, sizeof model);
-    value_of(t->config, "data.set", set, sizeof set);
-    value_of(t->config, "train.metric", metric, sizeof metric);
-    value_of(t->config, "agent.env", env, sizeof env);
-    value_of(t->plan, "device", device, sizeof device);
+    outline_put(t->config, "model.kind", model, sizeof model);
+    outline_put(t->config, "data.set", set, sizeof set);
+    outline_put(t->config, "train.metric", metric, sizeof metric);
+    outline_put(t->config, "agent.env", env, sizeof env);
+    outline_put(t->plan, "device", device, sizeof device);
     if (t->config && outline_has(t->config, "data.bars")) snprintf(set, sizeof set, "bars");
-    json_t *doc = json_pack("{s:s, s:o, s:s?, s:s, s:s, s:b}", "id", d->id, "name", text_json(d->name), "parent",
+    json_t *doc = json_pack("{s:s, s:o, s:s?, s:s, s:s, s:b}", "id", d->id, "name", json_text(d->name), "parent",
         d->parent, "kind", kind_of(d, t), "status", s->status, "known", view_known(d->view));
     const struct {
         const char *key;
         json_t *value;
-    } more[] = {{"model", text_json(env[0] ? "ppo" : model)}, {"data", text_json(env[0] ? env : set)},
-        {"device", text_json(device)}, {"version", text_json(s->version)}, {"note", text_json(s->note)},
-        {"trouble", text_json(s->trouble)}, {"started", json_number(s->started)}, {"changed", json_number(s->changed)},
+    } more[] = {{"model", json_text(env[0] ? "ppo" : model)}, {"data", json_text(env[0] ? env : set)},
+        {"device", json_text(device)}, {"version", json_text(s->version)}, {"note", json_text(s->note)},
+        {"trouble", json_text(s->trouble)}, {"started", json_number(s->started)}, {"changed", json_number(s->changed)},
         {"seconds", json_number(s->seconds)}, {"epochs", json_integer(s->epochs)}, {"step", json_integer(s->step)},
         {"best_epoch", json_integer(s->best_epoch)}, {"begun", json_integer(s->begun)},
         {"planned", json_number(p.planned)}, {"progress", json_number(p.share)}, {"left", json_number(p.left)},
-        {"metric", text_json(metric)}, {"main", text_json(view_main(d->view))},
+        {"metric", json_text(metric)}, {"main", json_text(view_main(d->view))},
         {"best", json_number(view_main_best(d->view))}, {"spark", spark_json(d->view)}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) json_object_set_new(doc, more[i].key, more[i].value);
     return doc;
@@ -183,7 +157,7 @@ static void late_of(const view *v, const char *name, double *mean, double *late_
 }
 
 static double limit_of(const texts *t) {
-    double gb = number_of(t->config, "gpu_optimization.max_memory_gb");
+    double gb = outline_number(t->config, "gpu_optimization.max_memory_gb");
     return gb > 0 ? gb * 1073741824.0 : NAN;
 }
 
@@ -191,11 +165,11 @@ static verdict_figures figures_of(const run_doc *d, const texts *t) {
     const view *v = d->view;
     const view_summary *s = view_sum(v);
     verdict_figures f = {
-        .parameters = number_of(t->plan, "parameters"), .patience = number_of(t->config, "train.patience")};
+        .parameters = outline_number(t->plan, "parameters"), .patience = outline_number(t->config, "train.patience")};
     double unused;
     char device[128], residency[32];
-    value_of(t->plan, "device", device, sizeof device);
-    value_of(t->plan, "residency", residency, sizeof residency);
+    outline_put(t->plan, "device", device, sizeof device);
+    outline_put(t->plan, "residency", residency, sizeof residency);
     f.card = device[0] && strncmp(device, "cpu", 3) != 0;
     f.streamed = strcmp(residency, "host") == 0;
     late_of(v, "device/utilisation", &f.utilisation, &unused, &unused);
@@ -211,6 +185,8 @@ static verdict_figures figures_of(const run_doc *d, const texts *t) {
     f.step_seconds = s->step && s->epochs ? s->seconds / (double)s->step : NAN;
     f.loss = values_of(v, "validation/loss", &f.losses);
     f.rate = values_of(v, "epoch/samples_per_s", &f.rates);
+    f.seconds = s->seconds;
+    f.agent = outline_has(t->config, "agent");
     return f;
 }
 
@@ -221,7 +197,7 @@ static json_t *verdicts_json(const run_doc *d, const texts *t) {
     json_t *list = json_array();
     for (int i = 0; i < n; i++)
         json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "about", said[i].about, "grade",
-                                        verdict_word(said[i].grade), "text", text_json(said[i].text)));
+                                        verdict_word(said[i].grade), "text", json_text(said[i].text)));
     free((void *)(uintptr_t)f.loss);
     free((void *)(uintptr_t)f.rate);
     return list;
@@ -235,7 +211,7 @@ static json_t *curves_json(const view *v) {
         const view_curve *c = view_curve_at(v, i);
         static const char *const of[] = {"epoch", "epoch", "step", "time"};
         json_array_append_new(
-            list, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "name", text_json(c->name), "over", of[c->kind],
+            list, json_pack("{s:o, s:s, s:I, s:I, s:o, s:o, s:o}", "name", json_text(c->name), "over", of[c->kind],
                       "count", (json_int_t)c->values.count, "missing", (json_int_t)c->values.missing, "last",
                       json_number(view_last(v, c->name)), "best", json_number(view_best(v, c->name)), "to",
                       json_number(c->values.count ? c->values.last.x : NAN)));
@@ -248,7 +224,7 @@ static json_t *events_json(const view *v) {
     for (int i = 0; i < view_events(v); i++) {
         const view_event *e = view_event_at(v, i);
         json_array_append_new(list, json_pack("{s:o, s:I, s:o, s:o}", "time", json_number(e->time), "step",
-                                        (json_int_t)e->step, "kind", text_json(e->kind), "text", text_json(e->text)));
+                                        (json_int_t)e->step, "kind", json_text(e->kind), "text", json_text(e->text)));
     }
     return list;
 }
@@ -274,10 +250,10 @@ json_t *run_doc_whole(const run_doc *d) {
     const struct {
         const char *key;
         json_t *value;
-    } more[] = {{"directory", text_json(d->dir)}, {"curves", curves_json(d->view)}, {"events", events_json(d->view)},
+    } more[] = {{"directory", json_text(d->dir)}, {"curves", curves_json(d->view)}, {"events", events_json(d->view)},
         {"confusion", confusion_json(d->view)}, {"verdicts", verdicts_json(d, &t)},
         {"documents", documents_json(d->dir)}, {"report", json_boolean(has_file(d->dir, "report.html"))},
-        {"limit", json_number(limit_of(&t))}, {"config", text_json(t.config)}, {"plan", text_json(t.plan)}};
+        {"limit", json_number(limit_of(&t))}, {"config", json_text(t.config)}, {"plan", json_text(t.plan)}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) json_object_set_new(doc, more[i].key, more[i].value);
     texts_done(&t);
     return doc;

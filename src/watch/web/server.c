@@ -4,12 +4,12 @@
 #include "watch/web/answer.h"
 #include "watch/web/guard.h"
 #include "watch/web/hub.h"
+#include "watch/web/mhd.h"
 #include "watch/web/request.h"
 #include "watch/web/site.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,15 +47,16 @@ static void put_headers(struct MHD_Response *r, const answer *a) {
     static const char page[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
                                "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     static const char report[] = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++) MHD_add_response_header(r, always[i][0], always[i][1]);
-    MHD_add_response_header(r, "Content-Security-Policy", a->report ? report : page);
-    MHD_add_response_header(r, "Cache-Control", a->tag ? "no-cache" : "no-store");
-    if (a->type) MHD_add_response_header(r, "Content-Type", a->type);
-    if (a->tag) MHD_add_response_header(r, "ETag", a->tag);
+    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
+        mhd()->add_response_header(r, always[i][0], always[i][1]);
+    mhd()->add_response_header(r, "Content-Security-Policy", a->report ? report : page);
+    mhd()->add_response_header(r, "Cache-Control", a->tag ? "no-cache" : "no-store");
+    if (a->type) mhd()->add_response_header(r, "Content-Type", a->type);
+    if (a->tag) mhd()->add_response_header(r, "ETag", a->tag);
     if (a->file[0]) {
         char text[sizeof a->file + 32];
         snprintf(text, sizeof text, "attachment; filename=\"%s\"", a->file);
-        MHD_add_response_header(r, "Content-Disposition", text);
+        mhd()->add_response_header(r, "Content-Disposition", text);
     }
 }
 
@@ -63,8 +64,8 @@ static enum MHD_Result send_response(
     struct MHD_Connection *c, unsigned status, struct MHD_Response *r, const answer *a) {
     if (!r) return MHD_NO;
     put_headers(r, a);
-    enum MHD_Result ok = MHD_queue_response(c, status, r);
-    MHD_destroy_response(r);
+    enum MHD_Result ok = mhd()->queue_response(c, status, r);
+    mhd()->destroy_response(r);
     return ok;
 }
 
@@ -72,11 +73,11 @@ static enum MHD_Result send_response(
 static enum MHD_Result send_answer(struct MHD_Connection *c, answer *a) {
     struct MHD_Response *r;
     if (a->fd >= 0)
-        r = MHD_create_response_from_fd(a->bytes, a->fd);
+        r = mhd()->create_response_from_fd(a->bytes, a->fd);
     else if (a->fixed)
-        r = MHD_create_response_from_buffer(a->bytes, (void *)(uintptr_t)a->fixed, MHD_RESPMEM_PERSISTENT);
+        r = mhd()->create_response_from_buffer(a->bytes, (void *)(uintptr_t)a->fixed, MHD_RESPMEM_PERSISTENT);
     else
-        r = MHD_create_response_from_buffer(a->bytes, a->body, MHD_RESPMEM_MUST_FREE);
+        r = mhd()->create_response_from_buffer(a->bytes, a->body, MHD_RESPMEM_MUST_FREE);
     return send_response(c, a->status, r, a);
 }
 
@@ -89,18 +90,18 @@ static enum MHD_Result send_method(struct MHD_Connection *c) {
     static const char words[] = "Only GET and HEAD: nothing can be changed here.\n";
     answer a = answer_words(MHD_HTTP_METHOD_NOT_ALLOWED, words);
     struct MHD_Response *r =
-        MHD_create_response_from_buffer(a.bytes, (void *)(uintptr_t)a.fixed, MHD_RESPMEM_PERSISTENT);
-    if (r) MHD_add_response_header(r, "Allow", "GET, HEAD");
+        mhd()->create_response_from_buffer(a.bytes, (void *)(uintptr_t)a.fixed, MHD_RESPMEM_PERSISTENT);
+    if (r) mhd()->add_response_header(r, "Allow", "GET, HEAD");
     return send_response(c, a.status, r, &a);
 }
 
 // Events: a stream without an end.
 static enum MHD_Result send_events(server *s, struct MHD_Connection *c) {
-    const char *last = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Last-Event-ID");
+    const char *last = mhd()->lookup_connection_value(c, MHD_HEADER_KIND, "Last-Event-ID");
     answer a = {.type = "text/event-stream; charset=utf-8", .fd = -1};
     struct MHD_Response *r = hub_join(s->hub, c, last);
     if (!r) return send_words(c, MHD_HTTP_SERVICE_UNAVAILABLE, "Too many pages are open.\n");
-    const union MHD_ConnectionInfo *at = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *at = mhd()->get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (at) guard_set(s->guard, at->socket_context, GUARD_STREAMS);
     return send_response(c, MHD_HTTP_OK, r, &a);
 }
@@ -110,8 +111,8 @@ static enum MHD_Result send_events(server *s, struct MHD_Connection *c) {
 static bool knows_token(const server *s, struct MHD_Connection *c) {
     static const char bearer[] = "Bearer ";
     char given[64];
-    const char *cookies = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Cookie");
-    const char *word = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+    const char *cookies = mhd()->lookup_connection_value(c, MHD_HEADER_KIND, "Cookie");
+    const char *word = mhd()->lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
     if (request_cookie(cookies, s->cookie, given, sizeof given) && request_same_secret(given, s->token)) return true;
     return word && strncmp(word, bearer, sizeof bearer - 1) == 0 &&
            request_same_secret(word + sizeof bearer - 1, s->token);
@@ -121,16 +122,16 @@ static bool knows_token(const server *s, struct MHD_Connection *c) {
 static enum MHD_Result send_cookie(const server *s, struct MHD_Connection *c) {
     char text[192];
     answer a = {.fd = -1};
-    struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    struct MHD_Response *r = mhd()->create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
     snprintf(text, sizeof text, "%s=%s; HttpOnly; SameSite=Strict; Path=/", s->cookie, s->token);
-    if (r) MHD_add_response_header(r, "Set-Cookie", text);
-    if (r) MHD_add_response_header(r, "Location", "/");
+    if (r) mhd()->add_response_header(r, "Set-Cookie", text);
+    if (r) mhd()->add_response_header(r, "Location", "/");
     return send_response(c, MHD_HTTP_SEE_OTHER, r, &a);
 }
 
 // True where a request may be answered; otherwise it was refused, with `*sent`.
 static bool may_ask(server *s, struct MHD_Connection *c, const request *r, enum MHD_Result *sent) {
-    const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Host"), *given = request_value(r, "token");
+    const char *host = mhd()->lookup_connection_value(c, MHD_HEADER_KIND, "Host"), *given = request_value(r, "token");
     if (!request_host_allowed(host, s->local, s->hosts)) {
         *sent = send_words(c, MHD_HTTP_FORBIDDEN,
             "This server answers to addresses and to localhost; start it with --host NAME for another name.\n");
@@ -151,7 +152,7 @@ static enum MHD_Result answer_request(server *s, struct MHD_Connection *c, const
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) return send_method(c);
     if (!may_ask(s, c, r, &sent)) return sent;
     if (r->route == ROUTE_EVENTS && strcmp(method, "GET") == 0) return send_events(s, c);
-    answer a = answer_make(s->site, r, MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match"));
+    answer a = answer_make(s->site, r, mhd()->lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match"));
     return send_answer(c, &a);
 }
 
@@ -168,8 +169,9 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *c) 
 }
 
 static bool has_body(struct MHD_Connection *c) {
-    const char *length = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
-    return (length && strcmp(length, "0") != 0) || MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Transfer-Encoding");
+    const char *length = mhd()->lookup_connection_value(c, MHD_HEADER_KIND, "Content-Length");
+    return (length && strcmp(length, "0") != 0) ||
+           mhd()->lookup_connection_value(c, MHD_HEADER_KIND, "Transfer-Encoding");
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url, const char *method,
@@ -183,7 +185,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
     if (*bytes || !q) return MHD_NO;
     // A body is not wanted: an answer at the first call comes before it, and ends the connection.
     if (!q->begun && !has_body(c)) return q->begun = true;
-    const union MHD_ConnectionInfo *at = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *at = mhd()->get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (at) guard_set(s->guard, at->socket_context, GUARD_ANSWERS);
     request_read(&r, q->target);
     return answer_request(s, c, method, &r);
@@ -193,7 +195,7 @@ static void on_done(void *arg, struct MHD_Connection *c, void **con, enum MHD_Re
     server *s = arg;
     inquiry *q = *con;
     (void)how;
-    const union MHD_ConnectionInfo *at = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *at = mhd()->get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     if (at) guard_set(s->guard, at->socket_context, GUARD_WAITS);
     if (q) free(q->target);
     free(q);
@@ -202,7 +204,7 @@ static void on_done(void *arg, struct MHD_Connection *c, void **con, enum MHD_Re
 
 static void on_connection(void *arg, struct MHD_Connection *c, void **place, enum MHD_ConnectionNotificationCode what) {
     server *s = arg;
-    const union MHD_ConnectionInfo *at = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+    const union MHD_ConnectionInfo *at = mhd()->get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
         *place = at ? guard_enter(s->guard, at->connect_fd) : NULL;
     else
@@ -291,7 +293,7 @@ static void know_hosts(server *s, const server_options *o) {
 
 static struct MHD_Daemon *start_daemon(server *s, int fd) {
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
-    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+    return mhd()->start_daemon(flags, 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_MOST, MHD_OPTION_CONNECTION_TIMEOUT, 60u,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)THREADS, MHD_OPTION_URI_LOG_CALLBACK,
@@ -302,7 +304,7 @@ static struct MHD_Daemon *start_daemon(server *s, int fd) {
 static bool start(server *s, const server_options *o, err *e) {
     struct sockaddr_storage at;
     const char *address = o->bind ? o->bind : "127.0.0.1";
-    if (!read_address(address, o->port, &at, &s->local, e)) return false;
+    if (!read_address(address, o->port, &at, &s->local, e) || !mhd_open(e)) return false;
     know_hosts(s, o);
     if (o->token)
         snprintf(s->token, sizeof s->token, "%s", o->token);
@@ -315,7 +317,7 @@ static bool start(server *s, const server_options *o, err *e) {
     write_url(s, address, port_of(fd));
     s->hub = hub_new();
     s->guard = guard_new(CONNECTIONS_MOST + 16);
-    MHD_set_panic_func(on_panic, NULL);
+    mhd()->set_panic_func(on_panic, NULL);
     s->daemon = start_daemon(s, fd);
     if (s->daemon) return true;
     close(fd);
@@ -355,7 +357,7 @@ void server_tick(server *s) {
 void server_stop(server *s) {
     if (!s) return;
     if (s->hub) hub_close(s->hub);
-    if (s->daemon) MHD_stop_daemon(s->daemon);
+    if (s->daemon) mhd()->stop_daemon(s->daemon);
     hub_free(s->hub);
     guard_free(s->guard);
     site_free(s->site);

@@ -1,6 +1,7 @@
 #include "watch/web/site.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "run/outline.h"
 #include "run/results.h"
@@ -189,11 +190,14 @@ static bool is_due(const entry *e, double now) {
 }
 
 static void tell_run(const entry *e, void (*tell)(void *arg, const char *event, const char *data), void *arg) {
-    char data[200];
     const view_summary *sum = view_sum(e->view);
-    snprintf(data, sizeof data, "{\"id\":\"%s\",\"status\":\"%s\",\"epoch\":%" PRId64 ",\"step\":%" PRId64 "}", e->id,
-        sum->status, sum->epochs, sum->step);
+    json_t *all = json_pack("{s:s, s:o, s:I, s:I}", "id", e->id, "status", json_text(sum->status), "epoch",
+        (json_int_t)sum->epochs, "step", (json_int_t)sum->step);
+    char *data = json_dumps(all, JSON_COMPACT);
+    NEED(data, "out of memory for an event");
     tell(arg, "run", data);
+    json_decref(all);
+    free(data);
 }
 
 void site_refresh(site *s, void (*tell)(void *arg, const char *event, const char *data), void *arg) {
@@ -292,8 +296,11 @@ static void put_curve(FILE *out, view *v, const view_curve *c, const request *r,
     double to = request_number(r, "to", -1e300, 1e300, INFINITY);
     int points = (int)request_number(r, "points", 1, POINTS_MOST, 1000);
     int n = view_draw(v, c, from, to, points, p);
-    fprintf(out, "{\"name\":\"%s\",\"count\":%" PRId64 ",\"missing\":%" PRId64 ",", c->name, c->values.count,
-        c->values.missing);
+    json_t *name = json_text(c->name);
+    fputs("{\"name\":", out);
+    json_dumpf(name, out, JSON_ENCODE_ANY);
+    json_decref(name);
+    fprintf(out, ",\"count\":%" PRId64 ",\"missing\":%" PRId64 ",", c->values.count, c->values.missing);
     put_numbers(out, "x", p, n, false);
     putc(',', out);
     put_numbers(out, "y", p, n, true);

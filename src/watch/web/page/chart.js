@@ -1,6 +1,6 @@
 // A chart: curves of one or several runs over one axis, with smoothing, a logarithmic scale, zoom and pan.
 //
-// What is drawn comes from the server window by window, the lowest and the highest of each stretch, so that no peak is
+// Points come from the server window by window, the lowest and the highest of each stretch, so that no peak is
 // lost at any zoom. Charts over the same axis share their window. Behind each chart is a table of what it shows.
 import { series } from "./api.js";
 import { el, known, moment, number, put, scroll, table } from "./pieces.js";
@@ -26,7 +26,7 @@ export class Windows {
 // A moment on an axis whose marks are `step` seconds apart.
 const tick = (v, step) => (step >= 86400 ? moment(v).slice(0, 10) : step >= 60 ? moment(v).slice(11) : moment(v, true).slice(11));
 
-// What all charts of a view share.
+// Settings that all charts of a view share.
 export class Look {
   constructor() { this.smooth = 0; this.log = false; this.windows = new Windows(); }
 }
