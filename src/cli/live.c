@@ -260,7 +260,9 @@ static void measure(live *v, const feed_event *ev, int64_t decided) {
         live_latency_add(&v->latency, clock_seconds() - ev->received);
 }
 
+// A wish to stop comes before any bar that waits.
 static bool take(live *v, const feed_event *ev, err *e) {
+    if (!obey_stop(v, e) || !none_lost(v, e)) return false;
     int64_t decided = session_count_all(v->session).decided;
     if (!session_take(v->session, ev, e)) return false;
     measure(v, ev, decided);
@@ -345,10 +347,12 @@ static bool tell_stop(const live *v, err *e) {
 static bool trade(live *v, err *e) {
     const char *exec = cli_given(v->o, "--exec");
     session_listener l = {on_intent, on_event, v};
-    if (exec && !intents_open(&v->exec, exec, e)) return false;
+    const char *const inputs[] = {v->run, v->state};
+    progress_init(&v->bar, stderr, "live", 0, v->o->quiet || v->o->json || !v->as.rehearsal);
+    if (exec && (!output_may_replace(exec, OUTPUT_INTENTS, inputs, 2, e) || !intents_open(&v->exec, exec, e)))
+        return false;
     v->session = session_open(&v->as, &l, e);
     if (!v->session || !check_trades(v, e) || !open_feeds(v, e) || !check_stopped(v, e)) return false;
-    progress_init(&v->bar, stderr, "live", 0, v->o->quiet || v->o->json || !v->as.rehearsal);
     v->began = clock_seconds();
     bool ok = begin(v, e) && run_session(v, e);
     progress_done(&v->bar);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 // Opening: instruments, rules, limits
 
@@ -28,6 +29,8 @@ static bool choose_traders(session *s, const dataset *d, const session_options *
         trader *t = &s->trader[k];
         int64_t series = o->symbols ? find_series(d, o->symbol[k]) : k;
         if (series < 0) return err_input(e, "--symbol %s: %s has no such instrument", o->symbol[k], d->name);
+        for (int i = 0; i < k; i++)
+            if (s->trader[i].series == series) return err_input(e, "--symbol %s: is given twice", o->symbol[k]);
         t->series = series;
         t->time = t->end = INT64_MIN;
         t->before = LIMITS_FINE;
@@ -117,9 +120,10 @@ static bool take_rule(session *s, trader *t, const char *settings, bool *known, 
     bool ok = was && strcmp(was, settings) == 0 && weights && s->weights[0] && strcmp(weights, s->weights) == 0 &&
               rule_from_json(json_object_get(all, "rule"), &t->record);
     t->point = json_integer_value(json_object_get(all, "point"));
+    *known = ok && t->point > 0;
+    t->other = text && !*known;
     json_decref(all);
     free(text);
-    *known = ok && t->point > 0;
     return true;
 }
 
@@ -201,12 +205,56 @@ static bool make_traders(session *s, trained *own, const char *run, err *e) {
 
 // Knowledge of the journal
 
+static bool note_in_transaction(
+    session *s, int k, int64_t time, const char *kind, limits_answer a, const char *text, err *e) {
+    if (!journal_begin(s->journal, e)) return false;
+    session_note(s, k, time, kind, a, text);
+    session_keep_limits(s, k); // one of them may have said stop
+    return session_commit(s, e);
+}
+
 static bool take_limits(session *s, trader *t, err *e) {
     char key[SESSION_KEY_ROOM], *text;
     if (!journal_word(s->journal, session_key(key, "limits", t), &text, e)) return false;
     bool ok = !text || limits_load(&t->limits, text, strlen(text), e);
     free(text);
     return ok;
+}
+
+// True where a symbol is traded by this session.
+static bool is_traded(const session *s, const char *symbol) {
+    for (int k = 0; k < s->traders; k++)
+        if (strcmp(s->trader[k].symbol, symbol) == 0) return true;
+    return false;
+}
+
+// Nobody would close a position of an instrument that is left out.
+static bool leaves_none_out(const session *s, err *e) {
+    json_t *rows = journal_rows(s->journal, "SELECT symbol FROM books WHERE units != 0 OR order_units != 0", NULL, e),
+           *each;
+    size_t i;
+    bool ok = rows != NULL;
+    json_array_foreach(rows, i, each) {
+        const char *symbol = json_string_value(json_object_get(each, "symbol"));
+        if (!symbol || is_traded(s, symbol)) continue;
+        ok = err_input(e, "%s: holds a position of %s, which would be left alone; name it with --symbol too",
+            s->options.state, *symbol ? symbol : "an instrument without a name");
+        break;
+    }
+    json_decref(rows);
+    return ok;
+}
+
+// A state that goes on by another rule says so.
+static bool tell_others(session *s, err *e) {
+    s->now = (double)time(NULL);
+    for (int k = 0; k < s->traders; k++)
+        if (s->trader[k].kept && s->trader[k].other &&
+            !note_in_transaction(s, k, INT64_MIN, "rule", LIMITS_NOTE,
+                "weights, signal or account settings are not those that the state was kept with; the rule is made anew",
+                e))
+            return false;
+    return true;
 }
 
 // Goes on where an earlier process ended; `*cold` is set where an instrument has nothing to go on from.
@@ -217,7 +265,7 @@ static bool restore(session *s, bool *cold, err *e) {
         if (!ok || !take_limits(s, t, e) || (t->kept && !session_load_state(s, k, e))) return false;
         *cold |= !t->kept;
     }
-    return true;
+    return leaves_none_out(s, e) && tell_others(s, e);
 }
 
 static bool make_board(session *s, const trained *own, err *e) {
@@ -319,14 +367,6 @@ void session_close(session *s) {
 }
 
 // Another model
-
-static bool note_in_transaction(
-    session *s, int k, int64_t time, const char *kind, limits_answer a, const char *text, err *e) {
-    if (!journal_begin(s->journal, e)) return false;
-    session_note(s, k, time, kind, a, text);
-    session_keep_limits(s, k); // one of them may have said stop
-    return session_commit(s, e);
-}
 
 // The rule of a run that takes over. An account is of one instrument, and so is a rule.
 static bool read_rule(const session *s, const char *run, rule_record *to, err *e) {
@@ -504,7 +544,8 @@ static bool take_note(session *s, const feed_event *ev, err *e) {
     limits_verdict v = LIMITS_FINE;
     bool of_series = k >= 0 && ev->span;
     // Notes of bars of the past are no surprise.
-    if (of_series && (ev->history || ev->bar.time <= s->trader[k].time) && ev->note != FEED_REVISED) return true;
+    bool behind = ev->note == FEED_REVISED || ev->note == FEED_OUT_OF_ORDER; // of bars that are known by nature
+    if (of_series && (ev->history || ev->bar.time <= s->trader[k].time) && !behind) return true;
     if (of_series) v = limits_feed(&s->limits, &s->trader[k].limits, ev);
     if (of_series) limits_worse(&s->trader[k].before, &v);
     if (v.answer == LIMITS_IGNORE) return true;

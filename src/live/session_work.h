@@ -22,6 +22,7 @@ typedef struct {
     limits_verdict before; // of notes and looks since the last bar
     account_order order;   // decided at the last close
     bool has_order, kept;  // `kept`: the journal has books of it
+    bool other;            // its rule was made for other weights or settings before
     int64_t time, end;     // of the newest bar
     int64_t unsaved;       // bars since the last state
     int64_t unsent;        // intent to be noted as sent with the next bar; 0: none

@@ -110,6 +110,12 @@ static bool is_trades(const char *path, err *why) {
     return read_header(path, header, why) && strcmp(header, trades_header) == 0;
 }
 
+static bool is_intents(const char *path, err *why) {
+    char header[HEADER_MOST];
+    static const char first[] = "{\"id\":";
+    return read_header(path, header, why) && strncmp(header, first, sizeof first - 1) == 0;
+}
+
 static bool is_answers(const char *path, err *why) {
     return has_entry(path, output_mark, why) || (why->kind != ERR_RUN && is_answers_csv(path, why));
 }
@@ -131,7 +137,8 @@ static const struct {
 } kinds[] = {[OUTPUT_SET] = {is_set, "a dataset of tradewind"},
     [OUTPUT_ANSWERS] = {is_answers, "an output of predict"},
     [OUTPUT_TRADES] = {is_trades, "a list of trades by backtest"},
-    [OUTPUT_REPORT] = {is_report, "a page or figure of report"}};
+    [OUTPUT_REPORT] = {is_report, "a page or figure of report"},
+    [OUTPUT_INTENTS] = {is_intents, "a list of intents by live"}};
 
 bool output_may_replace(const char *path, output_kind kind, const char *const *inputs, int count, err *e) {
     struct stat is, in;

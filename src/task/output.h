@@ -12,6 +12,7 @@ typedef enum {
     OUTPUT_ANSWERS, // probabilities or forecasts, .npz or .csv
     OUTPUT_TRADES,  // trades of a backtest, .csv
     OUTPUT_REPORT,  // a page or a figure of a report
+    OUTPUT_INTENTS, // lines of `live --exec`, to be appended to
 } output_kind;
 
 // True where a file may be written: nothing is there, or an empty file, or one of the same kind. ERR_INPUT where it is

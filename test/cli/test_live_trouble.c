@@ -210,6 +210,40 @@ static void a_wish_to_stop_survives_a_kill(void **state) {
     assert_true(kills > 5 && access("k.db.stop", F_OK) != 0);
 }
 
+// A wish to stop that came while nobody was there is obeyed before the first bar, with a bar left to close at.
+static void a_stop_comes_before_the_first_bar(void **state) {
+    (void)state;
+    put_part("b.csv", 600);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    int64_t opened = kept_number("k.db", "SELECT count(*) FROM intents WHERE units != 0");
+    assert_int_equal(RUN("live", "--stop", "k.db"), 0);
+    put_part("b.csv", N);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    assert_int_equal(kept_number("k.db", "SELECT count(*) FROM intents WHERE units != 0"), opened);
+    assert_true(kept_number("k.db", "SELECT count(*) FROM decisions") <= 602);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process", "--clear", "-v")), 0);
+}
+
+static void a_state_of_other_settings_says_so(void **state) {
+    (void)state;
+    static const char notes[] = "SELECT count(*) FROM events WHERE kind = 'rule'";
+    put_part("b.csv", 600);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    put_part("b.csv", 610);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    assert_int_equal(kept_number("k.db", notes), 0);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process", "account.spread=0.0001")), 0);
+    assert_int_equal(kept_number("k.db", notes), 1);
+}
+
+static void intents_are_not_put_behind_bars(void **state) {
+    (void)state;
+    complains(RUN(WORDS("k.db", "--exec", "train.csv")), "train\\.csv: [^\n]*not a list of intents by live; .*");
+    put_text("mine.jsonl", "{\"id\":1,\"symbol\":\"\"}\n");
+    assert_int_equal(RUN(WORDS("k.db", "--exec", "mine.jsonl")), 0);
+    matches("mine.jsonl", "^\\{\"id\":1,\"symbol\":\"\"\\}\n\\{\"id\":[0-9]+,");
+}
+
 static void a_locked_state_is_told(void **state) {
     (void)state;
     sqlite3 *db;
@@ -360,6 +394,9 @@ int main(void) {
         TEST(nothing_is_told_that_is_not_kept),
         TEST(targets_are_told_at_once),
         TEST(a_wish_to_stop_survives_a_kill),
+        TEST(a_stop_comes_before_the_first_bar),
+        TEST(a_state_of_other_settings_says_so),
+        TEST(intents_are_not_put_behind_bars),
         TEST(a_locked_state_is_told),
         TEST(positions_are_cut),
         TEST(a_days_loss_ends_the_day),
