@@ -263,6 +263,11 @@ static void the_whole_loss_stops(void **state) {
     matches("err", "was stopped");
     assert_int_equal(RUN("live", "--status", "k.db"), 0);
     matches("out", "loss +stop +equity ");
+    matches("out", "newest trades\n  symbol +units +entry +exit +result  reason\n");
+    matches("out", "books\n  symbol +bar +position +equity +cash [^\n]*\n +[0-9: -]+ 0 +[0-9]+\\.[0-9]{2} ");
+    char *text = slurp("out");
+    assert_null(strstr(text, " \n"));
+    free(text);
 }
 
 // A stop that no bar has brought, and no position: the next start knows it.
