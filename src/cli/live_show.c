@@ -13,7 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { SHOWN = 40 };
+enum { SHOWN = 40, COLUMNS_MOST = 10 };
 
 // Latency
 
@@ -219,26 +219,55 @@ void live_show_end(const cli_options *o, session *s, const session_options *as, 
 
 // From outside
 
+// A cell as text; money has two digits.
+static const char *cell(char *text, size_t room, const json_t *row, const char *column) {
+    const json_t *v = json_object_get(row, column);
+    bool is_money = !strcmp(column, "equity") || !strcmp(column, "cash") || !strcmp(column, "result");
+    if (json_is_string(v)) return json_string_value(v);
+    text[0] = 0;
+    if (json_is_integer(v)) snprintf(text, room, "%lld", (long long)json_integer_value(v));
+    if (json_is_real(v)) snprintf(text, room, is_money ? "%.2f" : "%.6g", json_real_value(v));
+    return text;
+}
+
+// Room that a column needs, below 0 where it is of texts, which stand at its left.
+static int room_of(json_t *rows, const char *column) {
+    size_t i, most = strlen(column);
+    bool is_text = true;
+    json_t *row;
+    char text[SHOWN];
+    json_array_foreach(rows, i, row) {
+        size_t n = strlen(cell(text, sizeof text, row, column));
+        if (n > most) most = n;
+        is_text &= !json_is_number(json_object_get(row, column));
+    }
+    return is_text ? -(int)most : (int)most;
+}
+
+// The last column of texts ends with its text.
+static void show_line(const json_t *row, const char *const *columns, const int *room, int count) {
+    char text[SHOWN];
+    for (int c = 0; c < count; c++) {
+        const char *is = row ? cell(text, sizeof text, row, columns[c]) : columns[c];
+        printf("  %*s", c + 1 == count && room[c] < 0 ? 0 : room[c], is);
+    }
+    putchar('\n');
+}
+
 static void show_rows(const char *title, json_t *rows, const char *const *columns, int count) {
+    int room[COLUMNS_MOST];
     size_t i;
     json_t *row;
     if (!json_array_size(rows)) return;
     printf("%s\n", title);
-    json_array_foreach(rows, i, row) {
-        printf("  ");
-        for (int c = 0; c < count; c++) {
-            const json_t *v = json_object_get(row, columns[c]);
-            if (json_is_string(v)) printf("%s  ", json_string_value(v));
-            if (json_is_integer(v)) printf("%lld  ", (long long)json_integer_value(v));
-            if (json_is_real(v)) printf("%.6g  ", json_real_value(v));
-        }
-        putchar('\n');
-    }
+    for (int c = 0; c < count; c++) room[c] = room_of(rows, columns[c]);
+    show_line(NULL, columns, room, count);
+    json_array_foreach(rows, i, row) show_line(row, columns, room, count);
 }
 
 static const struct {
     const char *name, *title, *sql;
-    const char *columns[10];
+    const char *columns[COLUMNS_MOST];
     int count;
 } parts[] = {
     {"books", "books",
@@ -247,16 +276,16 @@ static const struct {
         " stop / 1e8 AS stop, target / 1e8 AS target, (SELECT count(*) FROM trades t WHERE t.symbol = books.symbol)"
         " AS trades FROM books ORDER BY symbol",
         {"symbol", "bar", "position", "equity", "cash", "since", "entry_price", "stop", "target", "trades"}, 10},
-    {"intents", "newest intents: id, instrument, decided, position, status",
+    {"intents", "newest intents",
         "SELECT id, symbol, datetime(time, 'unixepoch') AS decided, lots / 1e8 AS position, price / 1e8 AS price,"
         " stop / 1e8 AS stop, target / 1e8 AS target, status, sent FROM intents ORDER BY id DESC LIMIT 10",
         {"id", "symbol", "decided", "position", "status"}, 5},
-    {"trades", "newest trades: instrument, units, entry, exit, result, reason",
+    {"trades", "newest trades",
         "SELECT symbol, units / 1e8 AS units, datetime(entry, 'unixepoch') AS entry, datetime(exit, 'unixepoch') AS"
         " exit, entry_price / 1e8 AS entry_price, exit_price / 1e8 AS exit_price, result / 1e8 AS result, reason FROM"
         " trades ORDER BY id DESC LIMIT 10",
         {"symbol", "units", "entry", "exit", "result", "reason"}, 6},
-    {"events", "newest events: when, instrument, rule, answer",
+    {"events", "newest events",
         "SELECT datetime(at, 'unixepoch') AS at, datetime(time, 'unixepoch') AS bar, symbol, kind, answer, text FROM"
         " events ORDER BY id DESC LIMIT 10",
         {"at", "symbol", "kind", "answer", "text"}, 5},
