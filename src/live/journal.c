@@ -110,8 +110,8 @@ static bool fail(journal *j, const char *what, err *e) {
     int code = j->file ? sqlite3_errcode(j->file) : SQLITE_NOMEM;
     const char *why = j->file ? sqlite3_errmsg(j->file) : "out of memory";
     NEED(code != SQLITE_NOMEM, "%s: out of memory", j->path);
-    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
-        return err_input(e, "%s: is damaged, or no state of a session: %s", j->path, why);
+    if (code == SQLITE_NOTADB) return err_input(e, "%s: is damaged, or no state of a session: %s", j->path, why);
+    if (code == SQLITE_CORRUPT) return err_run(e, "%s: is damaged, or its disk is: %s", j->path, why);
     if ((code == SQLITE_READONLY || code == SQLITE_CANTOPEN || code == SQLITE_PERM) && is_bad_place(j))
         return err_input(e, "%s: %s: %s; name another place with --state", j->path, what, why);
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)

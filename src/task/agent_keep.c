@@ -134,7 +134,8 @@ bool agent_keeper_iteration(agent_keeper *k, const agent_ended *i) {
     write_row(k, i);
     if (k->failure.kind != ERR_NONE) return false;
     if (i->best && (!agent_keep(k->o.agent, &k->failure) || !save_best(k))) return false;
-    if (i->best) records_best(k->records, timesteps(k), "iteration", iteration, "mean_reward", i->score ? i->score->mean : NAN);
+    if (i->best)
+        records_best(k->records, timesteps(k), "iteration", iteration, "mean_reward", i->score ? i->score->mean : NAN);
     bool due = records_due(k->records);
     // The last one first: a run that is killed behind it has ended, and what ended is not saved again.
     if (i->last && !save(k, CHECKPOINT_LAST, 0)) return false;
