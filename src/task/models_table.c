@@ -29,7 +29,8 @@ static void note_metric(void *arg, const char *part, const char *name, double va
     if (strcmp(name, f->of->usual->name) == 0) f->usual = value;
 }
 
-// Adds the figures of a run; its summary is that of the last one.
+// Adds the figures of a run; its summary is that of the last one. The file is this command's own, so that one which
+// cannot be read is no mistake of the user's.
 static bool add_run(figures *f, const char *dir, db_summary *sum, err *e) {
     char *path = run_path(dir, "run.db");
     db_reader *db = db_reader_open(path, e);
@@ -37,6 +38,7 @@ static bool add_run(figures *f, const char *dir, db_summary *sum, err *e) {
               (!sum->best_epoch || db_read_metrics(db, sum->best_epoch, note_metric, f, e));
     db_reader_close(db);
     free(path);
+    if (!ok) e->kind = ERR_RUN;
     return ok;
 }
 
