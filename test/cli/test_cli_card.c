@@ -41,7 +41,8 @@ static void plan_says_what_and_why(void **state) {
     assert_int_equal(json_array_size(json_object_get(picture, "rows")), 16);
     assert_true(json_array_size(json_object_get(v, "alternatives")) > 1);
     assert_int_equal(json_array_size(json_object_get(v, "why")), 4);
-    assert_true(json_number_value(json_object_get(v, "smallest_limit_gb")) <= 0.035);
+    // The base of this process is part of it, and a sanitizer's memory is in that.
+    assert_true(json_number_value(json_object_get(v, "smallest_limit_gb")) <= (support_sanitized() ? 0.05 : 0.035));
     assert_true(json_number_value(json_object_get(v, "largest_batch")) > 0);
     json_decref(v);
 }
