@@ -30,7 +30,7 @@ typedef struct {
     int feeds;
     live_feed *feed[LIST_MOST];
     char *run, *state, *stop; // `stop`: the file whose coming ends the session
-    char temporary[64];       // state of a rehearsal that keeps none; "": it is kept
+    char temporary[1024];     // state of a rehearsal that keeps none; "": it is kept
     session *session;
     hours *hours; // of the instruments
     intents exec;
@@ -68,7 +68,8 @@ static bool choose_state(live *v, err *e) {
     const char *given = cli_given(v->o, "--state");
     if (!given && v->as.rehearsal) {
         const char *dir = getenv("TMPDIR");
-        snprintf(v->temporary, sizeof v->temporary, "%.30s/tradewind-live-XXXXXX", dir ? dir : "/tmp");
+        int n = snprintf(v->temporary, sizeof v->temporary, "%s/tradewind-live-XXXXXX", dir ? dir : "/tmp");
+        if (n >= (int)sizeof v->temporary) return err_input(e, "$TMPDIR is too long; name a file with --state");
         int fd = mkstemp(v->temporary);
         if (fd < 0)
             return err_run(e, "%s: cannot be made: %s; name a file with --state", v->temporary, strerror(errno));
