@@ -55,11 +55,18 @@ static void print_options(void) {
            "  --help, --version\n");
 }
 
+// Summaries begin in one column; behind longer arguments, on the next line.
+static void print_command(const cli_command *c) {
+    enum { ROOM = 26 };
+    bool fits = strlen(c->arguments) <= ROOM;
+    if (!fits) printf("  %-8s %s\n", c->name, c->arguments);
+    printf("  %-8s %-*s %s\n", fits ? c->name : "", ROOM, fits ? c->arguments : "", c->summary);
+}
+
 static void print_help(void) {
     printf("tradewind trains market models, in memory that is planned before the run.\n\nusage: tradewind COMMAND "
            "[ARGUMENTS] [OPTIONS]\n\n");
-    for (int i = 0; i < COMMANDS; i++)
-        printf("  %-8s %-24s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
+    for (int i = 0; i < COMMANDS; i++) print_command(commands[i]);
     print_options();
     printf("\n`tradewind COMMAND --help` says more. Exit status: 0 done, 1 the run failed, 2 the input is wrong.\n");
 }

@@ -81,10 +81,9 @@ static void print_look(const char *dir, const look *l, int width) {
     char when[32], model[48], loss[16] = "-", metric[32] = "-", epochs[24], best[24] = "-", seconds[32];
     if (s->best_epoch && !isnan(l->loss)) snprintf(loss, sizeof loss, "%.4g", l->loss);
     if (s->best_epoch && l->title) snprintf(metric, sizeof metric, "%s %.4g", l->title, l->value);
-    snprintf(model, sizeof model, "%s", l->model);
-    if (l->members) snprintf(model, sizeof model, "%s x%d", l->model, l->members);
-    if (l->folds) snprintf(model, sizeof model, "%s walk", l->model);
-    if (l->agent[0]) snprintf(model, sizeof model, "%s", l->agent);
+    const char *what = l->agent[0] ? l->agent : l->model;
+    snprintf(model, sizeof model, "%s%s", what, l->folds ? " walk" : "");
+    if (l->members) snprintf(model, sizeof model, "%s x%d", what, l->members);
     when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
     snprintf(epochs, sizeof epochs, "%lld", (long long)s->epochs);
     if (s->best_epoch) snprintf(best, sizeof best, "%lld", (long long)s->best_epoch);
@@ -208,14 +207,44 @@ static bool passes_all(const cli_options *o, const row *r) {
     return true;
 }
 
-static bool check_filters(const cli_options *o, err *e) {
-    for (int i = 0; i < o->owns; i++) {
-        const char *equals = strcmp(o->own[i].name, "--filter") == 0 ? strchr(o->own[i].value, '=') : "=";
-        if (!equals || equals == o->own[i].value)
-            return err_input(e,
-                "--filter %.60s: must be KEY=VALUE or KEY!=VALUE, such as status=done, tag=gold, train.seed=2",
-                o->own[i].value);
+// True where a run's description has the key of a filter.
+static bool knows_key(const found *f, const char *key) {
+    bool has = strcmp(key, "model") == 0 || strcmp(key, "tag") == 0;
+    for (int i = 0; i < f->count && !has; i++) {
+        char *config = run_text(f->dir[i], "config.yaml"), *value = config ? outline_value(config, key) : NULL;
+        has = value != NULL;
+        free(value);
+        free(config);
     }
+    return has;
+}
+
+static bool is_status(const char *text) {
+    static const char *const all[] = {"running", "done", "stopped", "failed", "killed", "unreadable"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i], text) == 0) return true;
+    return false;
+}
+
+// A filter that is mistyped would pass no run, or with != all of them.
+static bool check_filter(const char *filter, const found *f, err *e) {
+    const char *equals = strchr(filter, '=');
+    size_t length = equals ? (size_t)(equals - filter) : 0;
+    char key[128];
+    if (length && filter[length - 1] == '!') length--;
+    if (!length || length >= sizeof key || !equals[1])
+        return err_input(
+            e, "--filter %.60s: must be KEY=VALUE or KEY!=VALUE, such as status=done, tag=gold, train.seed=2", filter);
+    snprintf(key, sizeof key, "%.*s", (int)length, filter);
+    if (strcmp(key, "status") == 0)
+        return is_status(equals + 1) ||
+               err_input(e, "--filter %.60s: status is running, done, stopped, failed, killed or unreadable", filter);
+    return knows_key(f, key) || err_input(e, "--filter %.60s: no run here has the key %.60s", filter, key);
+}
+
+static bool check_filters(const cli_options *o, const found *f, err *e) {
+    for (int i = 0; i < o->owns; i++)
+        if (strcmp(o->own[i].name, "--filter") == 0 && !check_filter(o->own[i].value, f, e)) return false;
     return true;
 }
 
@@ -230,7 +259,7 @@ static int widest(const found *f) {
 static bool print_found(const cli_options *o, const found *f, err *e) {
     sorting by;
     int shown = 0, width = widest(f);
-    if (!read_sorting(o, &by, e) || !check_filters(o, e)) return false;
+    if (!read_sorting(o, &by, e) || !check_filters(o, f, e)) return false;
     row *rows = calloc((size_t)f->count + 1, sizeof *rows), **shows = calloc((size_t)f->count + 1, sizeof *shows);
     NEED(rows && shows, "out of memory for a table of runs");
     for (int i = 0; i < f->count; i++) {

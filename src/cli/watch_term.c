@@ -1,6 +1,7 @@
 #include "cli/watch_term.h"
 
 #include "base/term.h"
+#include "watch/screen.h"
 #include "watch/terminal.h"
 
 #include <stdio.h>
@@ -22,8 +23,8 @@ static int size_of(const char *name, int of_terminal, int usual, int least, int 
 static bool print_once(const terminal_options *t, err *e) {
     struct winsize size = {0};
     (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    return terminal_print(t, size_of("LINES", size.ws_row, ROWS, ROWS, ROWS_MOST),
-        size_of("COLUMNS", size.ws_col, COLUMNS, 40, COLUMNS_MOST), e);
+    return terminal_print(t, size_of("LINES", size.ws_row, ROWS, SCREEN_ROWS_LEAST, ROWS_MOST),
+        size_of("COLUMNS", size.ws_col, COLUMNS, SCREEN_COLUMNS_LEAST, COLUMNS_MOST), e);
 }
 
 bool watch_term(const cli_options *o, err *e) {

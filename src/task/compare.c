@@ -3,6 +3,7 @@
 #include "data/npz.h"
 #include "run/db.h"
 #include "run/outline.h"
+#include "run/results.h"
 #include "run/run.h"
 #include "task/members.h"
 #include "train/metric.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CLASSES_MOST_HERE = 16, MEMBERS_READ = 1000, HORIZON_USUAL = 24 };
+enum { CLASSES_MOST_HERE = 16, MEMBERS_READ = 1000, FOLDS_READ = 1000, HORIZON_USUAL = 24 };
 
 // Answers of one run to a part
 
@@ -278,14 +279,93 @@ static void compare_seeds(const char *first, const char *second, comparison *c) 
     }
 }
 
+// Folds
+
+interval compare_pairs(const double *a, const double *b, int n) {
+    double *d = malloc((size_t)(n > 0 ? n : 1) * sizeof *d);
+    NEED(d, "out of memory for the differences of folds");
+    for (int i = 0; i < n; i++) d[i] = b[i] - a[i];
+    interval range = {NAN, NAN};
+    if (n >= 2) {
+        double mean = mean_of(d, n), reach = t_quantile(n - 1) * sqrt(error_of(d, n));
+        range = (interval){mean - reach, mean + reach};
+    }
+    free(d);
+    return range;
+}
+
+void compare_each_fold(
+    const json_t *first, const json_t *second, void (*use)(void *arg, json_t *a, json_t *b), void *arg) {
+    json_t *a, *b;
+    size_t i, k;
+    json_array_foreach(json_object_get(first, "folds"), i, a) json_array_foreach(json_object_get(second, "folds"), k,
+        b) if (json_equal(json_object_get(a, "test"), json_object_get(b, "test"))) use(arg, a, b);
+}
+
+typedef struct {
+    const char *metric;
+    int n;
+    double score[2][FOLDS_READ];
+} fold_scores;
+
+static void take_fold(void *arg, json_t *a, json_t *b) {
+    fold_scores *s = arg;
+    double x = results_number(json_object_get(json_object_get(a, "metrics"), s->metric));
+    double y = results_number(json_object_get(json_object_get(b, "metrics"), s->metric));
+    if (!isfinite(x) || !isfinite(y) || s->n == FOLDS_READ) return;
+    s->score[0][s->n] = x;
+    s->score[1][s->n++] = y;
+}
+
+// A walk's document; NULL where there is none that can be read.
+static json_t *read_walk(const char *dir) {
+    json_t *doc = NULL;
+    err unused;
+    return results_read(dir, RESULTS_WALK, &doc, &unused) ? doc : NULL;
+}
+
+static void compare_folds(const json_t *first, const json_t *second, comparison *c) {
+    static const char *const metrics[] = {"mcc", "smape", "mae", "reward"};
+    for (size_t i = 0; i < sizeof metrics / sizeof *metrics && c->way == COMPARE_NOTHING; i++) {
+        fold_scores s = {.metric = metrics[i]};
+        compare_each_fold(first, second, take_fold, &s);
+        if (s.n < 2) continue;
+        c->way = COMPARE_FOLDS;
+        c->folds = s.n;
+        for (int k = 0; k < 2; k++) c->score[k] = mean_of(s.score[k], s.n);
+        c->difference = c->score[1] - c->score[0];
+        c->range = compare_pairs(s.score[0], s.score[1], s.n);
+        snprintf(c->metric, sizeof c->metric, "%s", metrics[i]);
+        snprintf(c->part, sizeof c->part, "test");
+    }
+}
+
+// Without a way
+
+static bool is_agent(const char *dir) {
+    char env[64] = "", *config = run_text(dir, "config.yaml");
+    if (config) outline_put(config, "agent.env", env, sizeof env);
+    free(config);
+    return env[0];
+}
+
+static const char *why_not(const char *first, const char *second, bool walks) {
+    if (walks) return "cannot be told: the walks have fewer than two folds with the same test and metric";
+    if (is_agent(first) || is_agent(second))
+        return "cannot be told of single agents: walk both over the same folds, or train each with several seeds";
+    return "cannot be told: `tradewind evaluate` both, on the same samples, or train ensembles of other seeds";
+}
+
 bool compare_runs(const char *first, const char *second, comparison *c, err *e) {
     static const char *const parts[] = {"test", "validation", "all"};
     *c = (comparison){.range = {NAN, NAN}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && c->way == COMPARE_NOTHING; i++)
         if (!compare_part(first, second, parts[i], c, e)) return false;
     if (c->way == COMPARE_NOTHING) compare_seeds(first, second, c);
-    if (c->way == COMPARE_NOTHING)
-        snprintf(c->why, sizeof c->why,
-            "cannot be told: `tradewind evaluate` both, on the same samples, or train ensembles of other seeds");
+    json_t *a = read_walk(first), *b = read_walk(second);
+    if (c->way == COMPARE_NOTHING) compare_folds(a, b, c);
+    if (c->way == COMPARE_NOTHING) snprintf(c->why, sizeof c->why, "%s", why_not(first, second, a && b));
+    json_decref(a);
+    json_decref(b);
     return true;
 }

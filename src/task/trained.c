@@ -25,6 +25,25 @@ char *trained_dir(const char *word) {
     return dir;
 }
 
+static void note_newest(void *arg, const char *dir) {
+    char **last = arg;
+    if (*last && strverscmp(dir, *last) < 0) return;
+    free(*last);
+    NEED(*last = strdup(dir), "out of memory for a path");
+}
+
+// A walk's weights are its folds'; the newest is named.
+static bool fail_without_weights(const char *word, err *e) {
+    char *fold = NULL;
+    run_each_fold(word, note_newest, &fold);
+    if (fold)
+        err_input(e, "%s: is a walk's directory, and its weights are its folds'; name one, such as %s", word, fold);
+    else
+        err_input(e, "%s: holds no trained weights (best.safetensors)", word);
+    free(fold);
+    return false;
+}
+
 bool trained_find(const char *word, char **dir, char **weights, err *e) {
     *dir = trained_dir(word);
     *weights = is_directory(word) ? run_path(word, "best.safetensors") : strdup(word);
@@ -32,7 +51,7 @@ bool trained_find(const char *word, char **dir, char **weights, err *e) {
     struct stat st;
     if (stat(word, &st) != 0)
         return err_input(e, "%s: cannot be read: %s; name a run's directory", word, strerror(errno));
-    if (stat(*weights, &st) != 0) return err_input(e, "%s: holds no trained weights (best.safetensors)", word);
+    if (stat(*weights, &st) != 0) return fail_without_weights(word, e);
     if (run_is(*dir)) return true;
     if (is_directory(word)) return err_input(e, "%s: is no run's directory; it has no config.yaml", word);
     return err_input(e, "%s: is not in a run's directory, which has a config.yaml; name a run's directory", word);

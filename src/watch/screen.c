@@ -8,14 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    CHOICES_MOST = STORY_CURVES_MOST + GAUGES + 4,
-    SIDE = 27,
-    KEYS_ROWS = 1,
-    VERDICT_ROWS = 3,
-    EVENTS_LEAST = 2,
-    ROWS_ENOUGH = 14
-};
+enum { CHOICES_MOST = STORY_CURVES_MOST + GAUGES + 4, SIDE = 27, KEYS_ROWS = 1, EVENTS_LEAST = 2, ROWS_ENOUGH = 14 };
 
 // Characters that can be drawn
 
@@ -157,9 +150,8 @@ static void draw_bar(cells *g, int row, int column, int columns, double share) {
 static void draw_progress(cells *g, const story *s, const tail *t) {
     story_progress p = story_progress_of(s, tail_at(t));
     char rate[32], eta[24], epoch[64], figures[128];
-    double all = s->agent[0] ? NAN : s->epochs;
-    snprintf(epoch, sizeof epoch, all > 0 ? "%s %lld of %.0f" : "%s %lld", s->agent[0] ? "iteration" : "epoch",
-        (long long)p.epoch, all);
+    snprintf(epoch, sizeof epoch, s->epochs > 0 ? "%s %lld of %.0f" : "%s %lld", s->agent[0] ? "iteration" : "epoch",
+        (long long)p.epoch, s->epochs);
     term_count(rate, sizeof rate, p.rate);
     term_eta(eta, sizeof eta, p.left);
     int used = 0;
@@ -238,13 +230,13 @@ static void draw_figures(cells *g, area a, const story *s) {
         row = draw_metric(g, a, row, s, "", "rollout/ep_len_mean", "length");
         row = draw_metric(g, a, row, s, "", "train/approx_kl", "approx. KL");
         row = draw_metric(g, a, row, s, "", "train/explained_variance", "explained");
-        row = draw_metric(g, a, row, s, "", "train/learning_rate", "learn. rate");
+        row = draw_metric(g, a, row, s, "", "train/learning_rate", "learn rate");
     }
     row = draw_metric(g, a, row, s, "validation", "loss", "val. loss");
     if (s->metric[0] && strcmp(s->metric, "loss") != 0)
         row = draw_metric(g, a, row, s, "validation", s->metric, s->metric);
     row = draw_value(g, a, row, "loss", s->loss_now, NAN);
-    row = draw_value(g, a, row, "learn. rate", s->lr_now, NAN);
+    row = draw_value(g, a, row, "learn rate", s->lr_now, NAN);
     row = draw_value(g, a, row, "grad. norm", s->grad_now, NAN);
     static const char *const more[] = {"accuracy", "f1", "mae", "rmse", "smape", "mase"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
@@ -319,15 +311,35 @@ static void draw_device(cells *g, area a, const story *s) {
 
 // Verdicts and events
 
+// Draws a text in lines that break at spaces, as far as there are rows; how many it needs.
+static int draw_lines(cells *g, area a, style as, const char *text) {
+    int rows = 0;
+    for (; *text; rows++) {
+        int n = (int)strlen(text), cut = n <= a.columns ? n : a.columns;
+        while (cut < n && cut > 0 && text[cut] != ' ') cut--;
+        if (!cut) cut = a.columns; // a word that is longer than a line
+        if (rows < a.rows) cells_format(g, a.row + rows, a.column, a.columns, as, "%.*s", cut, text);
+        text += cut;
+        text += strspn(text, " ");
+    }
+    return rows;
+}
+
+// Draws verdicts, the worst first, that fit as a whole; how many rows they take. Without rows: how many all need.
 static int draw_verdicts(cells *g, area a, const story *s) {
     static const style of[] = {STYLE_GOOD, STYLE_FAIR, STYLE_POOR};
     verdict v[VERDICTS_MOST];
-    int n = story_verdicts(s, v), row = 0;
-    for (; row < n && row < a.rows; row++) {
-        cells_text(g, a.row + row, a.column, 5, of[v[row].grade], verdict_word(v[row].grade));
-        cells_format(g, a.row + row, a.column + 6, a.columns - 6, STYLE_PLAIN, "%s", v[row].text);
+    int row = 0;
+    for (int i = 0, n = story_verdicts(s, v); i < n; i++) {
+        area words = {a.row + row, a.column + 6, 0, a.columns - 6};
+        int needs = draw_lines(g, words, STYLE_PLAIN, v[i].text);
+        if (a.rows && row && row + needs > a.rows) break;
+        words.rows = a.rows - row;
+        draw_lines(g, words, STYLE_PLAIN, v[i].text);
+        if (a.rows) cells_text(g, a.row + row, a.column, 5, of[v[i].grade], verdict_word(v[i].grade));
+        row += needs;
     }
-    return row;
+    return a.rows && row > a.rows ? a.rows : row;
 }
 
 static void draw_events(cells *g, area a, const story *s) {
@@ -348,13 +360,8 @@ static void draw_events(cells *g, area a, const story *s) {
 
 static void draw_trouble(cells *g, const tail *t) {
     const tail_now *now = tail_at(t);
-    const char *text = now->trouble.text;
-    if (now->state != TAIL_BROKEN) return;
-    for (int row = 4; row < g->rows - 1 && *text; row++) {
-        int n = (int)strlen(text), room = g->columns - 2;
-        cells_text(g, row, 1, room, STYLE_POOR, text);
-        text += n < room ? n : room;
-    }
+    if (now->state == TAIL_BROKEN)
+        draw_lines(g, (area){4, 1, g->rows - 5, g->columns - 2}, STYLE_POOR, now->trouble.text);
 }
 
 static void draw_keys(cells *g, const screen_view *v) {
@@ -376,26 +383,27 @@ static void draw_help(cells *g) {
 
 // Rows from the bottom: keys, events, verdicts, device; the curve has the rest.
 static void draw_body(cells *g, const story *s, const screen_view *v) {
-    int bottom = g->rows - KEYS_ROWS, rest = bottom - 3;
+    int bottom = g->rows - KEYS_ROWS, rest = bottom - 3, most = v->large ? 0 : rest / 4;
+    int verdicts = draw_verdicts(g, (area){0, 0, 0, g->columns - 2}, s);
+    if (verdicts > most) verdicts = most;
     if (v->large || rest < ROWS_ENOUGH) {
-        draw_curve(g, (area){3, 0, rest, g->columns - 1}, s, v);
+        draw_curve(g, (area){3, 0, rest - verdicts, g->columns - 1}, s, v);
+        if (verdicts) draw_verdicts(g, (area){bottom - verdicts, 1, verdicts, g->columns - 2}, s);
         return;
     }
-    verdict unused[VERDICTS_MOST];
-    int verdicts = story_verdicts(s, unused), events = rest / 5 < EVENTS_LEAST ? EVENTS_LEAST : rest / 5, device = 2;
-    if (verdicts > VERDICT_ROWS && rest < 24) verdicts = VERDICT_ROWS;
+    int events = rest / 5 < EVENTS_LEAST ? EVENTS_LEAST : rest / 5, device = 2;
     if (events > 12) events = 12;
-    int middle = s->classes && s->classes + 1 > device && rest >= 16 ? s->classes + 1 : device;
-    int rows = rest - verdicts - events - middle - 1;
     bool side = g->columns >= SIDE + 40;
+    int middle = side && s->classes + 1 > device && rest >= 16 ? s->classes + 1 : device;
+    int rows = rest - verdicts - events - middle - 1;
     draw_curve(g, (area){3, 0, rows, side ? g->columns - SIDE - 2 : g->columns - 1}, s, v);
     if (side) draw_figures(g, (area){3, g->columns - SIDE, rows, SIDE}, s);
     int at = 3 + rows;
-    int wide = side && middle > device ? g->columns - SIDE - 2 : g->columns - 2;
+    int wide = middle > device ? g->columns - SIDE - 2 : g->columns - 2;
     draw_device(g, (area){at, 1, device, wide}, s);
-    if (side && middle > device) draw_confusion(g, (area){at, g->columns - SIDE, middle, SIDE}, s);
+    if (middle > device) draw_confusion(g, (area){at, g->columns - SIDE, middle, SIDE}, s);
     at += middle + 1;
-    at += draw_verdicts(g, (area){at, 1, verdicts, g->columns - 2}, s);
+    if (verdicts) at += draw_verdicts(g, (area){at, 1, verdicts, g->columns - 2}, s);
     draw_events(g, (area){at, 1, bottom - at, g->columns - 2}, s);
 }
 

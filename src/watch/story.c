@@ -78,7 +78,7 @@ static void describe(story *s, const db_now *run) {
     s->parameters = outline_number(plan, "parameters");
     s->samples = outline_number(plan, "samples.train");
     s->batch = outline_number(plan, "micro_batch") * outline_number(plan, "accumulation");
-    s->epochs = outline_number(config, "train.epochs");
+    s->epochs = s->agent[0] ? NAN : outline_number(config, "train.epochs");
     s->patience = outline_number(config, "train.patience");
     s->timesteps = s->agent[0] ? outline_number(config, "agent.total_timesteps") : NAN;
     s->limit =

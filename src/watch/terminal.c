@@ -102,6 +102,11 @@ static json_t *verdicts_json(const story *s) {
     return all;
 }
 
+// A whole number, or null.
+static json_t *count_json(double v) {
+    return isfinite(v) ? json_integer((json_int_t)v) : json_null();
+}
+
 static json_t *run_json(const watched_run *r) {
     const story *s = r->story;
     const tail_now *now = tail_at(r->tail);
@@ -110,9 +115,10 @@ static json_t *run_json(const watched_run *r) {
     json_t *all = json_pack("{s:s, s:s, s:s, s:s, s:s}", "run", tail_dir(r->tail), "status",
         now->state == TAIL_READY ? now->status : states[now->state], "model", s->model, "agent", s->agent, "device",
         s->device);
-    json_join(all, json_pack("{s:I, s:o, s:I, s:I, s:o, s:o, s:o}", "epoch", (json_int_t)s->epoch, "epochs",
-                       json_number(s->epochs), "best_epoch", (json_int_t)s->best_epoch, "step", (json_int_t)s->step,
-                       "share", json_number(p.share), "rate", json_number(p.rate), "eta_s", json_number(p.left)));
+    json_join(all, json_pack("{s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)s->epoch, "epochs",
+                       count_json(s->epochs), "best_epoch", (json_int_t)s->best_epoch, "step", (json_int_t)s->step,
+                       "timesteps", count_json(s->timesteps), "share", json_number(p.share), "rate",
+                       json_number(p.rate), "eta_s", json_number(p.left)));
     json_join(all, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_number(s->loss_now), "learning_rate",
                        json_number(s->lr_now), "grad_norm", json_number(s->grad_now), "metrics", metrics_json(s),
                        "device_now", device_json(s), "verdicts", verdicts_json(s)));

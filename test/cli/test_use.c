@@ -85,6 +85,10 @@ static void mistakes_are_told(void **state) {
     complains(RUN("evaluate"), "no run given; .*");
     complains(RUN("evaluate", "made"), "made: cannot be read: .*");
     complains(RUN("evaluate", "."), "\\.: holds no trained weights .*");
+    assert_int_equal(
+        system("mkdir -p walk/fold_2 walk/fold_10 && touch walk/fold_2/config.yaml walk/fold_10/config.yaml"), 0);
+    complains(RUN("evaluate", "walk"), "walk: is a walk's directory, and its .*; name one, such as walk/fold_10");
+    complains(RUN("predict", "walk", "-o", "p.csv"), "walk: is a walk's directory, .*; name one, such as walk/fold_10");
     assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
     complains(RUN("evaluate", "made", "--part", "all of it"), "--part all of it: unknown part; .*");
     complains(RUN("evaluate", "made", "model.head=9"), "made/best\\.safetensors: does not fit the model; .*");

@@ -39,6 +39,16 @@ static int files_in(const char *dir) {
     return n;
 }
 
+static int count_lines(const char *path, const char *a, const char *b) {
+    char line[4096];
+    int n = 0;
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) n += strstr(line, a) && strstr(line, b);
+    fclose(f);
+    return n;
+}
+
 static void a_frame_and_figures(void **state) {
     (void)state;
     db *d = put_run("one");
@@ -47,6 +57,10 @@ static void a_frame_and_figures(void **state) {
     matches("out", "one +running for 0:0[0-9]");
     matches("out", "epoch 2 of 4 .*50 %  100 samples/s  ETA 0:10");
     matches("out", "mcc +0.5 +0.5");
+    setenv("LINES", "12", 1);
+    assert_int_equal(RUN("watch", "--once", "one"), 0);
+    unsetenv("LINES");
+    assert_in_range(count_lines("out", "", ""), 8, 12);
     assert_int_equal(RUN("watch", "--json", "one"), 0);
     assert_true(number("epoch") == 2 && number("best_epoch") == 2 && number("share") == 0.5 && number("eta_s") == 10);
     assert_int_equal(files_in("one"), files);
@@ -83,16 +97,6 @@ static void mistakes_are_told(void **state) {
     put_text("file", "x");
     complains(RUN("watch", "file"), "file: is not a directory.*");
     complains(RUN("watch", "empty"), "there is no terminal to draw on; --once prints a frame, --json figures");
-}
-
-static int count_lines(const char *path, const char *a, const char *b) {
-    char line[4096];
-    int n = 0;
-    FILE *f = fopen(path, "r");
-    assert_non_null(f);
-    while (fgets(line, sizeof line, f)) n += strstr(line, a) && strstr(line, b);
-    fclose(f);
-    return n;
 }
 
 // A watcher only reads: it takes no lock, and opens nothing in the run's directory for writing.

@@ -204,6 +204,13 @@ static void a_screen_shows_a_run(void **state) {
     has(text, "checkpoint made/it?[31m");
     has(text, "q quit");
     free(text);
+    // Verdicts break at spaces, and one is there on a small screen too.
+    text = screen_of(&r, 24, 60, (screen_view){0});
+    has(text, "\n poor  3 of 5 steps skipped: gradients were not finite; try\n       bf16, or a lower rate\n");
+    free(text);
+    text = screen_of(&r, 10, 80, (screen_view){0});
+    has(text, "\n poor  ");
+    free(text);
     // Its curves, one by one, and the help.
     int curves = screen_curves(r.s);
     assert_true(curves >= 5);

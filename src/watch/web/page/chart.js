@@ -23,6 +23,11 @@ export class Windows {
   clear() { for (const over of [...this.at.keys()]) this.set(over, null); }
 }
 
+const TIMES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, ...[1, 2, 3, 5, 10, 30, 60, 90, 180, 365, 730, 1825, 3650].map((days) => 86400 * days)];
+
+// Digits that tell marks from each other which are `step` apart.
+const digits = (list, step) => Math.max(4, Math.ceil(Math.log10(Math.max(...list.map((v) => Math.abs(v ?? 0))) / step)) + 1);
+
 // A moment on an axis whose marks are `step` seconds apart.
 const tick = (v, step) => (step >= 86400 ? moment(v).slice(0, 10) : step >= 60 ? moment(v).slice(11) : moment(v, true).slice(11));
 
@@ -160,7 +165,7 @@ export class Chart {
       width: Math.max(this.plot.clientWidth, 120), height: HEIGHT, series: [{ label: this.over }, ...lists], legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 }, y: false },
       scales: { x: { time, range: () => this.look.windows.get(this.over) ?? this.extent() }, y: { distr: this.look.log ? 3 : 1, range: (u, low, high) => this.range(low, high) } },
-      axes: [{ ...axis, size: 30, space: 64, ...(time ? { values: (u, list, axis, space, step) => list.map((v) => tick(v, step)) } : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, ...(this.binary ? { incrs: BINARY } : {}), values: (u, list) => list.map((v) => (v === null ? "" : this.format(v))) }],
+      axes: [{ ...axis, size: 30, space: 64, ...(time ? { incrs: TIMES, values: (u, list, axis, space, step) => list.map((v) => tick(v, step)) } : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, ...(this.binary ? { incrs: BINARY } : {}), values: (u, list, axis, space, step) => list.map((v) => (v === null ? "" : this.format === number ? number(v, digits(list, step)) : this.format(v))) }],
       hooks: { setSelect: [(u) => this.selected(u)], setCursor: [(u) => this.point(u)], draw: [(u) => this.drawLimit(u)], ready: [(u) => u.over.addEventListener("dblclick", () => this.look.windows.set(this.over, null))] },
     };
   }

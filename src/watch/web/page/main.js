@@ -15,6 +15,8 @@ function words(r) {
   if (r.trouble) return r.trouble;
   if (!r.known) return "reading…";
   const unit = r.kind === "agent" ? "iteration" : "epoch", best = known(r.best) ? `${r.main.split("/").pop()} ${number(r.best)}` : "";
+  const parts = lines.children(r.id).length;
+  if (parts && ["walk", "ensemble"].includes(r.kind)) return `${r.kind} of ${number(parts)} ${r.kind === "walk" ? "fold" : "member"}${parts === 1 ? "" : "s"}`;
   const at = r.status === "running" && known(r.progress) ? `${Math.floor(100 * r.progress)} %${known(r.left) ? `, ${span(r.left)} left` : ""}` : r.epochs ? `${number(r.epochs)} ${unit}${r.epochs === 1 ? "" : "s"}` : "";
   return [r.kind === "run" || r.kind === "agent" ? r.model : r.kind, best, at].filter(Boolean).join(" · ");
 }

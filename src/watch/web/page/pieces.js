@@ -32,6 +32,10 @@ export function number(v, digits = 4) {
   return size >= 1000 ? rounded.toLocaleString("en") : String(rounded);
 }
 
+// A value with its unit, and a share as a percentage.
+export const unit = (v, of) => (known(v) && of ? `${number(v)} ${of}` : number(v));
+export const share = (v) => unit(known(v) ? 100 * v : null, "%");
+
 export function bytes(v) {
   if (!known(v)) return "–";
   const units = ["B", "KB", "MB", "GB", "TB"];

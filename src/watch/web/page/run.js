@@ -2,7 +2,7 @@
 import { get } from "./api.js";
 import { Chart, Look } from "./chart.js";
 import { memoryMap } from "./memory.js";
-import { bytes, chip, el, known, matrix, moment, number, outline, put, scroll, span, table } from "./pieces.js";
+import { bytes, chip, el, known, matrix, moment, number, outline, put, scroll, share, span, table, unit } from "./pieces.js";
 
 const COLORS = ["--c0", "--c1", "--c2", "--c3", "--c4", "--c5", "--c6", "--c7"];
 const FIRST = ["loss", "mcc", "accuracy", "macro_f1", "smape", "mase", "mae"];
@@ -36,6 +36,15 @@ function rank(chart, main) {
   const f = FIRST.indexOf(chart.title);
   return f >= 0 ? 3 + f : chart.title === "samples a second" ? 12 : 20;
 }
+
+// Names of curves as they are read: an agent's as words.
+const NAMES = { "eval/mean_reward": "reward of evaluations", "eval/mean_ep_length": "length of evaluations", "eval/std_reward": "spread of evaluations", "rollout/ep_rew_mean": "reward of episodes", "rollout/ep_len_mean": "length of episodes" };
+const nameOf = (name) => NAMES[name] ?? name.replace("/", " ");
+
+// Figures of an evaluation that are shares.
+const SHARES = new Set(["return", "hold_return", "drawdown", "hold_drawdown", "exposure"]);
+
+const valueOf = (name, v) => (SHARES.has(name) ? share(v) : number(v));
 
 export class RunView {
   constructor(main, ids, known) {
@@ -138,7 +147,7 @@ export class RunView {
   progress(d, unit) {
     const percent = Math.floor(100 * d.progress);
     const left = d.status !== "running" ? "" : known(d.left) ? `, at most ${span(d.left)} left` : "";
-    const words = d.kind === "agent" ? `${number(d.step)} of ${number(d.planned)} steps` : `${unit} ${number(d.begun || d.epochs)} of ${number(d.planned)}`;
+    const words = d.kind === "agent" ? (d.step > d.planned ? `${number(d.step)} steps, in whole rollouts; ${number(d.planned)} were asked for` : `${number(d.step)} of ${number(d.planned)} steps`) : `${unit} ${number(d.begun || d.epochs)} of ${number(d.planned)}`;
     const bar = el("div");
     bar.style.width = `${(100 * d.progress).toFixed(1)}%`;
     return [el("div", { class: "progress", role: "progressbar", "aria-label": "Progress", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": percent, "aria-valuetext": words }, bar), el("p", { class: "sub num" }, `${words}${left}`)];
@@ -150,7 +159,7 @@ export class RunView {
     const card = (value, label) => (value === "–" ? null : el("div", { class: "card" }, el("b", {}, value), el("span", {}, label)));
     const memory = last("device/memory_process"), use = last("device/utilisation");
     put(this.facts, el("div", { class: "cards" },
-      d.main ? card(number(known(d.best) ? d.best : last(d.main)?.last ?? null), known(d.best) ? `best ${d.main.replace("/", " ")}` : d.main.replace("/", " ")) : null,
+      d.main ? card(number(known(d.best) ? d.best : last(d.main)?.last ?? null), `${known(d.best) ? "best " : ""}${nameOf(d.main)}`) : null,
       card(d.best_epoch ? number(d.best_epoch) : "–", agent ? "best iteration" : "best epoch"),
       card(number(last("validation/loss")?.last ?? last("steps/loss")?.last), last("validation/loss") ? "validation loss, last" : "loss of the last steps"),
       card(number(last("epoch/samples_per_s")?.last, 3), agent ? "steps a second" : "samples a second"),
@@ -161,13 +170,15 @@ export class RunView {
 
   // Best values beside each other.
   showComparison() {
-    const names = [...new Set(this.list.flatMap((d) => d.curves.filter((c) => c.over === "epoch" && PARTS.test(c.name) || c.name === d.main).map((c) => c.name)))];
-    const order = (n) => (n.startsWith("validation/") ? 0 : n.startsWith("test/") ? 1 : 2);
+    const agents = this.list.every((d) => d.kind === "agent"), mains = this.list.map((d) => d.main);
+    const tells = (c) => mains.includes(c.name) || (agents ? /^(eval|rollout)\//.test(c.name) : c.over === "epoch" && PARTS.test(c.name));
+    const names = [...new Set(this.list.flatMap((d) => d.curves.filter(tells).map((c) => c.name)))];
+    const order = (n) => (mains.includes(n) ? 0 : /^(validation|eval)\//.test(n) ? 1 : n.startsWith("test/") ? 2 : 3);
     names.sort((a, b) => order(a) - order(b));
     const value = (d, n) => { const c = d.curves.find((c) => c.name === n); return number(c ? (known(c.best) ? c.best : c.last) : null); };
-    const rows = [["status", ...this.list.map((d) => d.status)], ["best epoch", ...this.list.map((d) => number(d.best_epoch || null))], ...names.slice(0, 14).map((n) => [n.replace("/", " "), ...this.list.map((d) => value(d, n))]),
-      ["samples a second", ...this.list.map((d) => value(d, "epoch/samples_per_s"))], ["seconds of training", ...this.list.map((d) => number(d.seconds, 3))]];
-    put(this.facts, el("section", { class: "panel" }, scroll("Comparison", table("At each run's best epoch", [{ title: "" }, ...this.list.map((d) => ({ title: d.name, number: true }))], rows))));
+    const rows = [["status", ...this.list.map((d) => d.status)], [agents ? "best iteration" : "best epoch", ...this.list.map((d) => number(d.best_epoch || null))], ...names.slice(0, 14).map((n) => [nameOf(n), ...this.list.map((d) => value(d, n))]),
+      [agents ? "steps a second" : "samples a second", ...this.list.map((d) => value(d, "epoch/samples_per_s"))], ["seconds of training", ...this.list.map((d) => number(d.seconds, 3))]];
+    put(this.facts, el("section", { class: "panel" }, scroll("Comparison", table(agents ? "At each agent's best evaluation" : "At each run's best epoch", [{ title: "" }, ...this.list.map((d) => ({ title: d.name, number: true }))], rows))));
   }
 
   showWords() {
@@ -252,11 +263,13 @@ export class RunView {
     const counts = walk?.confusion ?? part?.confusion ?? d.confusion, names = walk?.classes ?? part?.classes;
     const of = walk?.confusion ? "all tests of the walk" : part?.confusion ? `the ${part === evaluation.parts.test ? "test" : "evaluated"} part` : `validation, best epoch ${d.best_epoch}`;
     const square = Array.isArray(counts) && counts.length > 0 && counts.every((r) => Array.isArray(r) && r.length === counts.length);
-    if (!square && !part) return this.answers.replaceChildren();
+    const figures = !square && !part?.scores ? Object.entries(part?.metrics ?? {}) : [];
+    if (!square && !part?.scores && !figures.length) return this.answers.replaceChildren();
     put(this.answers, el("section", { "aria-label": "Answers" }, el("div", { class: "section-head" }, el("h2", {}, "Answers")),
       el("div", { class: "figures" },
         square ? el("div", { class: "panel" }, el("h3", {}, `Confusion on ${of}`), scroll("Confusion matrix", matrix(counts, names))) : null,
-        part?.scores ? el("div", { class: "panel" }, el("h3", {}, "Scores beside trivial answers"), scroll("Scores", table(null, [{ title: "metric" }, { title: "score", number: true }, { title: "trivial", number: true }, { title: "verdict" }], part.scores.map((s) => [s.metric, number(s.score), number(s.trivial_score), s.verdict ?? ""])))) : null)));
+        part?.scores ? el("div", { class: "panel" }, el("h3", {}, "Scores beside trivial answers"), scroll("Scores", table(null, [{ title: "metric" }, { title: "score", number: true }, { title: "trivial", number: true }, { title: "verdict" }], part.scores.map((s) => [s.metric, number(s.score), number(s.trivial_score), s.verdict ?? ""])))) : null,
+        figures.length ? el("div", { class: "panel" }, el("h3", {}, `Evaluation of the ${part === evaluation.parts.test ? "test" : "evaluated"} part`), scroll("Evaluation", table(null, [{ title: "" }, { title: "value", number: true }], figures.map(([name, v]) => [name.replaceAll("_", " "), valueOf(name, v)])))) : null)));
   }
 
   async showDocuments() {
@@ -275,7 +288,7 @@ export class RunView {
     this.trading.replaceChildren(el("section", { "aria-label": "Backtest" }, el("div", { class: "section-head" }, el("h2", {}, "Backtest")), figures));
     const curves = [line("equity", "equity", "--c0", 0), line("hold", "buy and hold", "--c1", 1)].filter(Boolean);
     if (times.length) this.chart({ title: "equity", over: "time", curves, wide: true }, figures);
-    if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, `${number(s.value)}${s.unit ? " " + s.unit : ""}`, number(s.hold), s.definition ?? ""])))));
+    if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, unit(s.value, s.unit), unit(s.hold, s.unit), s.definition ?? ""])))));
   }
 
   showFolds(walk) {
@@ -283,9 +296,10 @@ export class RunView {
     if (!children.length && !folds) return;
     const names = [...new Set((folds ?? []).flatMap((f) => Object.keys(f.metrics ?? {})))].slice(0, 5);
     const link = (dir) => { const child = children.find((c) => c.name.endsWith(dir)); return child ? el("a", { href: `#/run/${child.id}` }, dir) : dir; };
-    const rows = folds ? folds.map((f) => [link(f.directory), (f.train ?? []).join(" to "), (f.test ?? []).join(" to "), ...names.map((n) => number(f.metrics?.[n])), f.status ?? ""])
+    const rows = folds ? folds.map((f) => [link(f.directory), (f.train ?? []).join(" to "), (f.test ?? []).join(" to "), ...names.map((n) => valueOf(n, f.metrics?.[n])), f.status ?? ""])
       : children.map((c) => [el("a", { href: `#/run/${c.id}` }, c.name.split("/").pop()), number(c.epochs), number(c.best), c.status]);
-    const columns = folds ? [{ title: "fold" }, { title: "trained on" }, { title: "tested on" }, ...names.map((n) => ({ title: n, number: true })), { title: "status" }]
+    if (folds?.length > 1 && walk.metrics) rows.push(["all", "", "", ...names.map((n) => valueOf(n, walk.metrics[n])), `${number(walk.done)} of ${number(folds.length)} done`]);
+    const columns = folds ? [{ title: "fold" }, { title: "trained on" }, { title: "tested on" }, ...names.map((n) => ({ title: n.replaceAll("_", " "), number: true })), { title: "status" }]
       : [{ title: "part" }, { title: "epochs", number: true }, { title: "best", number: true }, { title: "status" }];
     const all = children.map((c) => c.id).slice(0, 8).join(",");
     put(this.folds, el("section", { "aria-label": "Folds" }, el("div", { class: "section-head" }, el("h2", {}, folds || this.doc.kind === "walk" ? "Folds" : "Members"), children.length > 1 ? el("a", { href: `#/run/${all}` }, "Curves over each other") : null), el("div", { class: "panel" }, scroll("Folds", table(null, columns, rows)))));
