@@ -38,10 +38,10 @@ static json_t *statistics_json(const stats *s) {
         const stat_row *row = stats_row(of);
         const stat_value *v = &s->of[k];
         json_array_append_new(
-            all, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o}", "key", row->key, "label", row->label, "unit",
-                     document_unit(of), "value", document_figure(of, v->value), "definition", row->definition, "low",
-                     document_figure(of, v->range.low), "high", document_figure(of, v->range.high), "hold",
-                     document_figure(of, hold_of(s, of))));
+            all, json_pack("{s:s, s:s, s:s, s:o, s:s, s:o, s:o, s:o, s:s?}", "key", row->key, "label", row->label,
+                     "unit", document_unit(of), "value", document_figure(of, v->value), "definition", row->definition,
+                     "low", document_figure(of, v->range.low), "high", document_figure(of, v->range.high), "hold",
+                     document_figure(of, hold_of(s, of)), "why", v->why));
     }
     return all;
 }

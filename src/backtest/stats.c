@@ -29,8 +29,9 @@ static bool put_correlations(const stats_input *in, stats *s, err *e) {
     double ranks = NAN;
     const char *why = "predictions or outcomes do not vary";
     if (!in->prediction || in->predictions < 2) {
-        stat_lack(s, STAT_IC, "fewer than two predictions");
-        stat_lack(s, STAT_RANK_IC, "fewer than two predictions");
+        const char *few = in->prediction ? "fewer than two predictions" : "orders were given without predictions";
+        stat_lack(s, STAT_IC, few);
+        stat_lack(s, STAT_RANK_IC, few);
         return true;
     }
     if (!correlation_of_ranks(in->prediction, in->outcome, in->predictions, &ranks, e)) return false;

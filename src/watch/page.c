@@ -31,14 +31,15 @@ static const char style[] =
     ".scroll{overflow-x:auto;margin:12px 0}table{border-collapse:collapse;font-size:.9rem;min-width:100%}\n"
     "caption{text-align:left;font-weight:600;padding-bottom:6px}"
     "th,td{text-align:left;padding:5px 12px 5px 0;border-bottom:1px solid var(--grid);vertical-align:top}\n"
-    "td.w{min-width:240px}td.n{font-variant-numeric:tabular-nums;white-space:nowrap}thead "
+    "td.w{min-width:240px}.line{white-space:nowrap}td.n{font-variant-numeric:tabular-nums;white-space:nowrap}thead "
     "th{color:var(--dim);font-weight:500}\n"
     "tbody th{font-weight:500}code,pre{font:.85rem/1.45 ui-monospace,Menlo,Consolas,monospace}\n"
     "code{overflow-wrap:anywhere}pre{overflow-x:auto;border:1px solid var(--grid);border-radius:8px;padding:12px}\n"
     "details{margin:14px 0}summary{cursor:pointer;font-weight:600}dl{margin:8px 0}dt{font-weight:500;margin-top:6px}"
     "dd{margin:0 0 0 16px;color:var(--dim)}li{margin:4px 0}\n"
     "@media print{main{max-width:none;padding:0}figure,.card,tr{break-inside:avoid}h2{break-after:avoid}"
-    ".scroll{overflow:visible}table{font-size:.72rem}.figures{grid-template-columns:repeat(2,minmax(0,1fr));gap:10px}"
+    ".scroll{overflow:visible}table{font-size:.72rem}.line{white-space:normal}th,td{padding-right:6px}.figures{grid-"
+    "template-columns:repeat(2,minmax(0,1fr));gap:10px}"
     ".wide{grid-column:1/-1}.wide .for-wide{display:block!important}.wide .for-narrow{display:none!important}}\n";
 
 static const char *last_of(const char *path) {
@@ -102,8 +103,11 @@ static void put_metrics(FILE *out, const char *part, json_t *metrics) {
     const char *key;
     json_t *value;
     json_object_foreach(metrics, key, value) {
+        const char *unit;
+        double v = table_metric(key, results_number(value), &unit);
         snprintf(label, sizeof label, "%.40s %.40s", part, key);
-        put_card(out, label, results_number(value), NULL);
+        for (char *c = label; (c = strchr(c, '_'));) *c = ' ';
+        put_card(out, label, v, unit);
     }
 }
 
@@ -127,11 +131,11 @@ static void put_cards(const page *p, FILE *out) {
         put_card(out, json_string_value(json_object_get(each, "label")), results_number(json_object_get(each, "value")),
             json_string_value(json_object_get(each, "unit")));
     }
-    put_metrics(out, "folds:", results_get(f->doc[RESULTS_WALK], "metrics"));
+    put_metrics(out, "all tests:", results_get(f->doc[RESULTS_WALK], "metrics"));
     fputs("</div>\n", out);
 }
 
-// Figures that are missing
+// Notes, and figures that are missing
 
 static void put_lack(const json_t *one, FILE *out) {
     const json_t *titles = json_object_get(one, "figures");
@@ -149,18 +153,23 @@ static void put_lack(const json_t *one, FILE *out) {
     fputs(command ? "</code></li>\n" : "</li>\n", out);
 }
 
-static void put_missing(const json_t *summary, FILE *out) {
-    json_t *notes = json_object_get(summary, "notes"), *missing = json_object_get(summary, "missing"), *each;
+static void put_notes(const json_t *summary, FILE *out) {
+    json_t *notes = json_object_get(summary, "notes"), *each;
     size_t i;
     json_array_foreach(notes, i, each) {
         fputs("<p><strong>Note:</strong> ", out);
         markup_text(out, json_string_value(each));
         fputs("</p>\n", out);
     }
+}
+
+static void put_missing(const json_t *summary, FILE *out) {
+    json_t *missing = json_object_get(summary, "missing"), *each;
+    size_t i;
     if (!json_array_size(missing)) return;
-    fputs("<h2>Missing</h2>\n<ul>\n", out);
+    fputs("<section><h2>Missing</h2>\n<ul>\n", out);
     json_array_foreach(missing, i, each) put_lack(each, out);
-    fputs("</ul>\n", out);
+    fputs("</ul></section>\n", out);
 }
 
 // Figures
@@ -186,17 +195,28 @@ static bool has_figures(const page *p, const char *section) {
     return false;
 }
 
-// A section: its tables, then its figures.
-static void put_section(
-    const page *p, const char *name, void (*table)(const facts *f, FILE *out), bool tables, FILE *out) {
-    bool figures = has_figures(p, name);
-    if (!figures && !tables) return;
-    fprintf(out, "<section><h2>%s</h2>\n", name);
-    if (table) table(p->facts, out);
-    if (figures) fputs("<div class=\"figures\">\n", out);
+static void put_figures(const page *p, const char *section, FILE *out) {
+    if (!has_figures(p, section)) return;
+    fputs("<div class=\"figures\">\n", out);
     for (int i = 0; i < p->figures; i++)
-        if (strcmp(p->figure[i].of->section, name) == 0) put_figure(&p->figure[i], out);
-    fputs(figures ? "</div></section>\n" : "</section>\n", out);
+        if (strcmp(p->figure[i].of->section, section) == 0) put_figure(&p->figure[i], out);
+    fputs("</div>\n", out);
+}
+
+// A section: a table that is short before the figures, one that is long behind them.
+typedef struct {
+    const char *name;
+    void (*table)(const facts *f, FILE *out); // NULL: none
+    bool has_table, is_long;
+} section;
+
+static void put_section(const page *p, const section *s, FILE *out) {
+    if (!has_figures(p, s->name) && !s->has_table) return;
+    fprintf(out, "<section><h2>%s</h2>\n", s->name);
+    if (s->table && !s->is_long) s->table(p->facts, out);
+    put_figures(p, s->name, out);
+    if (s->table && s->is_long) s->table(p->facts, out);
+    fputs("</section>\n", out);
 }
 
 static void put_text(const char *title, const char *text, FILE *out) {
@@ -211,16 +231,18 @@ void page_write(const page *p, FILE *out) {
     put_head(f, out);
     put_title(f, out);
     put_cards(p, out);
-    put_missing(p->summary, out);
-    put_section(p, "Walk", table_folds, f->doc[RESULTS_WALK] != NULL, out);
-    put_section(p, "Backtest", table_statistics, f->doc[RESULTS_BACKTEST] != NULL, out);
-    put_section(p, "Answers", table_scores, f->part != NULL, out);
-    put_section(p, "Training", NULL, false, out);
-    put_section(p, "Machine", NULL, false, out);
+    put_notes(p->summary, out);
+    const section sections[] = {{"Walk", table_folds, f->doc[RESULTS_WALK] != NULL, false},
+        {"Backtest", table_statistics, f->doc[RESULTS_BACKTEST] != NULL, true},
+        {"Answers", table_scores, f->part != NULL, false}, {"Training", NULL, false, false},
+        {"Machine", NULL, false, false}};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) put_section(p, &sections[i], out);
     fputs("<section><h2>Description</h2>\n", out);
     table_assumptions(f, out);
     put_text(
         f->is_run ? "Description of the run (config.yaml)" : "Description of the walk (config.yaml)", f->config, out);
     put_text("Plan (plan.yaml)", f->plan, out);
-    fputs("</section>\n</main></body></html>\n", out);
+    fputs("</section>\n", out);
+    put_missing(p->summary, out);
+    fputs("</main></body></html>\n", out);
 }

@@ -80,6 +80,14 @@ static void put_interval(FILE *out, const json_t *from, const char *key) {
     put_range(out, results_number(json_array_get(list, 0)), results_number(json_array_get(list, 1)), NULL);
 }
 
+double table_metric(const char *name, double value, const char **unit) {
+    static const char *const shares[] = {"return", "hold_return", "drawdown", "hold_drawdown", "exposure"};
+    *unit = "";
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        if (strcmp(shares[i], name) == 0) *unit = "%";
+    return **unit ? 100 * value : value;
+}
+
 // Scores
 
 static void put_scores(FILE *out, const char *name, const json_t *part) {
@@ -208,6 +216,8 @@ void table_statistics(const facts *f, FILE *out) {
         put_number(out, number_of(each, "hold"), unit);
         fputs("<td class=\"w\">", out);
         markup_text(out, text_of(each, "definition") ? text_of(each, "definition") : "");
+        if (text_of(each, "why")) fputs("; none: ", out);
+        markup_text(out, text_of(each, "why") ? text_of(each, "why") : "");
         fputs("</td>", out);
         fputs("</tr>\n", out);
     }
@@ -233,16 +243,25 @@ static int list_metrics(json_t *folds, const char **name) {
 static void put_span(FILE *out, const json_t *fold, const char *key) {
     const json_t *list = json_object_get(fold, key);
     const char *from = json_string_value(json_array_get(list, 0)), *to = json_string_value(json_array_get(list, 1));
-    fputs("<td>", out);
-    markup_text(out, from ? from : "-");
-    if (to) fputs(" to ", out);
+    fputs("<td><span class=\"line\">", out);
+    markup_text(out, from ? from : "");
+    fputs(to ? " to</span> <span class=\"line\">" : "", out);
     markup_text(out, to ? to : "");
-    fputs("</td>", out);
+    fputs("</span></td>", out);
 }
 
 // Columns of a metric: the fold's score, that of its trivial answer, and skill against it.
 static const char *const columns[] = {"metrics", "trivial", "skill"};
 enum { COLUMNS = sizeof columns / sizeof *columns };
+
+static void put_metrics(FILE *out, const json_t *from, const char *const *metric, int metrics) {
+    const char *unit;
+    for (int k = 0; k < metrics; k++)
+        for (int i = 0; i < COLUMNS; i++) {
+            double v = table_metric(metric[k], number_of(json_object_get(from, columns[i]), metric[k]), &unit);
+            put_number(out, v, unit);
+        }
+}
 
 static void put_fold(FILE *out, const json_t *fold, const char *const *metric, int metrics) {
     const json_t *samples = json_object_get(fold, "samples");
@@ -255,9 +274,7 @@ static void put_fold(FILE *out, const json_t *fold, const char *const *metric, i
     put_span(out, fold, "validation");
     put_span(out, fold, "test");
     put_number(out, results_number(json_array_get(samples, 2)), NULL);
-    for (int k = 0; k < metrics; k++)
-        for (int i = 0; i < COLUMNS; i++)
-            put_number(out, number_of(json_object_get(fold, columns[i]), metric[k]), NULL);
+    put_metrics(out, fold, metric, metrics);
     fputs("<td>", out);
     markup_text(out, status ? status : "");
     if (reason && *reason) fputs(": ", out);
@@ -265,10 +282,21 @@ static void put_fold(FILE *out, const json_t *fold, const char *const *metric, i
     fputs("</td></tr>\n", out);
 }
 
+// All tests together.
+static void put_whole(FILE *out, const json_t *walk, const char *const *metric, int metrics) {
+    fputs("<tr>", out);
+    put_name(out, "all");
+    fputs("<td></td><td></td><td></td>", out);
+    put_number(out, number_of(walk, "samples"), NULL);
+    put_metrics(out, walk, metric, metrics);
+    fputs("<td></td></tr>\n", out);
+}
+
 void table_folds(const facts *f, FILE *out) {
     enum { BEFORE = 5 };
     json_t *folds = results_get(f->doc[RESULTS_WALK], "folds"), *each;
     const char *metric[METRICS_MOST];
+    char title[METRICS_MOST][48];
     const char *titles[BEFORE + COLUMNS * METRICS_MOST + 1] = {
         "fold", "training", "validation", "test", "test samples"};
     size_t i;
@@ -276,13 +304,17 @@ void table_folds(const facts *f, FILE *out) {
     if (!json_array_size(folds)) return;
     int metrics = list_metrics(folds, metric);
     for (int k = 0; k < metrics; k++) {
-        titles[n++] = metric[k];
+        const char *unit;
+        table_metric(metric[k], 0, &unit);
+        snprintf(title[k], sizeof title[k], "%.40s%s%s", metric[k], *unit ? " " : "", unit);
+        titles[n++] = title[k];
         titles[n++] = "trivial answer";
         titles[n++] = "skill";
     }
     titles[n++] = "status";
     put_head(out, "Folds", titles, n);
     json_array_foreach(folds, i, each) put_fold(out, each, metric, metrics);
+    if (json_object_get(f->doc[RESULTS_WALK], "metrics")) put_whole(out, f->doc[RESULTS_WALK], metric, metrics);
     put_end(out);
 }
 

@@ -18,4 +18,7 @@ void table_folds(const facts *f, FILE *out);
 // Assumptions of the backtest, folded.
 void table_assumptions(const facts *f, FILE *out);
 
+// A metric as people read it: shares of money and time are percentages, with the unit in `*unit`; "" of others.
+double table_metric(const char *name, double value, const char **unit);
+
 #endif

@@ -276,7 +276,7 @@ static void nothing_is_printed_as_a_number(void **state) {
     lacks(&s, STAT_BREAKEVEN_COST, "no trades");
     lacks(&s, STAT_HOLD_RETURN, "no prices");
     lacks(&s, STAT_RANDOM_RETURN, "no prices");
-    lacks(&s, STAT_IC, "fewer than two predictions");
+    lacks(&s, STAT_IC, "orders were given without predictions");
     lacks(&s, STAT_PBO, "returns of the trials were not kept");
     in.price = in.close = flat;
     s = stats_of(&in);

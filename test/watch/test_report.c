@@ -264,12 +264,20 @@ static void walks_have_their_folds(void **state) {
     put_text("walk/walk.json",
         "{\"version\":1,\"scheme\":\"rolling\",\"folds\":[{\"number\":1,\"train\":[\"2020-01-01\",\"2021-01-01\"],"
         "\"samples\":[9,8,7],\"metrics\":{\"mcc\":0.125},\"status\":\"done\"},{\"number\":2,\"status\":\"failed\","
-        "\"reason\":\"<no> UP\"}],\"metrics\":{\"mcc\":0.5}}");
+        "\"reason\":\"<no> UP\"}],\"samples\":7,\"metrics\":{\"mcc\":0.5,\"return\":0.25}}");
     json_t *s = report("walk", NULL);
     assert_true(
         json_number_value(results_get(s, "walk.done")) == 1 && json_number_value(results_get(s, "walk.folds")) == 2);
     json_decref(s);
-    has("walk/report.html", "<td>2020-01-01 to 2021-01-01</td>");
+    has("walk/report.html",
+        "<td><span class=\"line\">2020-01-01 to</span> <span class=\"line\">2021-01-01</span></td>");
+    has("walk/report.html", "<th scope=\"row\">all</th><td></td><td></td><td></td><td class=\"n\">7</td>"
+                            "<td class=\"n\">0.5000</td>");
+    has("walk/report.html", "<b>25 %</b><span class=\"dim\">all tests: return</span>"); // one way for shares
+    char *page = slurp("walk/report.html");
+    const char *missing = strstr(page, "<h2>Missing</h2>");
+    assert_true(missing && !strstr(missing + 1, "<h2>")); // it comes last
+    free(page);
     has("walk/report.html", "<td class=\"n\">0.1250</td>");
     has("walk/report.html", "failed: &lt;no&gt; UP");
 }

@@ -288,7 +288,7 @@ export class RunView {
     this.trading.replaceChildren(el("section", { "aria-label": "Backtest" }, el("div", { class: "section-head" }, el("h2", {}, "Backtest")), figures));
     const curves = [line("equity", "equity", "--c0", 0), line("hold", "buy and hold", "--c1", 1)].filter(Boolean);
     if (times.length) this.chart({ title: "equity", over: "time", curves, wide: true }, figures);
-    if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, unit(s.value, s.unit), unit(s.hold, s.unit), s.definition ?? ""])))));
+    if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, unit(s.value, s.unit), unit(s.hold, s.unit), s.definition ?? ""]), { class: "statistics" }))));
   }
 
   showFolds(walk) {
@@ -302,7 +302,7 @@ export class RunView {
     const columns = folds ? [{ title: "fold" }, { title: "trained on" }, { title: "tested on" }, ...names.map((n) => ({ title: n.replaceAll("_", " "), number: true })), { title: "status" }]
       : [{ title: "part" }, { title: "epochs", number: true }, { title: "best", number: true }, { title: "status" }];
     const all = children.map((c) => c.id).slice(0, 8).join(",");
-    put(this.folds, el("section", { "aria-label": "Folds" }, el("div", { class: "section-head" }, el("h2", {}, folds || this.doc.kind === "walk" ? "Folds" : "Members"), children.length > 1 ? el("a", { href: `#/run/${all}` }, "Curves over each other") : null), el("div", { class: "panel" }, scroll("Folds", table(null, columns, rows)))));
+    put(this.folds, el("section", { "aria-label": "Folds" }, el("div", { class: "section-head" }, el("h2", {}, folds || this.doc.kind === "walk" ? "Folds" : "Members"), children.length > 1 ? el("a", { href: `#/run/${all}` }, "Curves over each other") : null), el("div", { class: "panel" }, scroll("Folds", table(null, columns, rows, { class: "folds" })))));
   }
 
   // Settings, events, files
