@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-// Seconds for a request, for an answer, and for a request where places are short.
-static const double request_most = 15, answer_most = 120, short_most = 1;
+// Seconds for a request, for an answer, and for a request where places are short or nearly all are taken.
+static const double request_most = 15, answer_most = 120, short_most = 1, full_most = 0.25;
 
 struct guard_place {
     int fd; // -1: free
@@ -70,7 +70,9 @@ void guard_set(guard *g, guard_place *p, guard_state to) {
 // The descriptor is open as long as its place is taken: both change under the lock.
 void guard_tick(guard *g, double now) {
     pthread_mutex_lock(&g->lock);
-    const double most[] = {[GUARD_WAITS] = g->taken > g->places * 3 / 4 ? short_most : request_most,
+    const double most[] = {[GUARD_WAITS] = g->taken > g->places * 7 / 8   ? full_most
+                                           : g->taken > g->places * 3 / 4 ? short_most
+                                                                          : request_most,
         [GUARD_ANSWERS] = answer_most,
         [GUARD_STREAMS] = 1e300};
     for (int i = 0; i < g->places; i++) {

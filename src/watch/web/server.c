@@ -254,7 +254,7 @@ static int open_socket(const struct sockaddr_storage *at, const server_options *
     socklen_t length = at->ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
     int fd = socket(at->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
     bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-              bind(fd, (const struct sockaddr *)at, length) == 0 && listen(fd, 511) == 0;
+              bind(fd, (const struct sockaddr *)at, length) == 0 && listen(fd, SOMAXCONN) == 0;
     if (ok) return fd;
     int code = errno;
     if (code == EADDRINUSE)
