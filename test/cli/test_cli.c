@@ -115,7 +115,7 @@ static void every_command_has_help(void **state) {
     *end = 0;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
         char name[32];
-        if (strncmp(line, "  ", 2) != 0 || sscanf(line, "  %31s", name) != 1) continue;
+        if (strncmp(line, "  ", 2) != 0 || line[2] == ' ' || sscanf(line, "  %31s", name) != 1) continue;
         check_help(name);
         commands++;
     }
