@@ -57,13 +57,17 @@ static int64_t row_of(const agent_market *m, const dataset *d, int64_t sample) {
 
 // Bars
 
+int32_t agent_market_clock(int64_t end) {
+    return (int32_t)(end - when_day_of(end) * WHEN_DAY);
+}
+
 static void take_bar(agent_market *m, const quotes *q, int64_t i, int64_t end, int64_t row) {
     int32_t *calendar = m->calendar + row * MARKET_COLUMNS;
     int64_t day = when_day_of(q->time[i]);
     m->bar[row] = (account_bar){q->open[i], q->high[i], q->low[i], q->close[i], q->spread ? q->spread[i] : 0};
     calendar[MARKET_NIGHTS] = i ? (int32_t)(day - when_day_of(q->time[i - 1])) : 0;
     calendar[MARKET_ENDS] = i + 1 == q->count || when_day_of(q->time[i + 1]) != day;
-    calendar[MARKET_CLOCK] = (int32_t)(end - when_day_of(end) * WHEN_DAY);
+    calendar[MARKET_CLOCK] = agent_market_clock(end);
 }
 
 // Bars and rules of one instrument.
@@ -88,9 +92,9 @@ static bool refuse_number(const dataset *d, int64_t sample, int64_t column, err 
         d->name, (long long)column + 1, when);
 }
 
-static bool take_features(agent_market *m, const dataset *d, const scaler *s, int64_t sample, err *e) {
+int64_t agent_market_features(const agent_market *m, const dataset *d, const scaler *s, int64_t sample, float *to) {
     int64_t width = (int64_t)m->lagged + m->once;
-    float *row = m->feature + row_of(m, d, sample) * width, *to = row;
+    float *row = to;
     for (int k = 0; k < d->streams; k++) {
         const table *from = &d->stream[k].series;
         table_read(from, d->stream[k].row[sample], 1, to);
@@ -100,8 +104,14 @@ static bool take_features(agent_market *m, const dataset *d, const scaler *s, in
     }
     if (d->vector.width) table_read(&d->vector, sample, 1, to);
     for (int64_t c = 0; c < width; c++)
-        if (!isfinite(row[c])) return refuse_number(d, sample, c, e);
-    return true;
+        if (!isfinite(row[c])) return c;
+    return -1;
+}
+
+static bool take_features(agent_market *m, const dataset *d, const scaler *s, int64_t sample, err *e) {
+    float *row = m->feature + row_of(m, d, sample) * ((int64_t)m->lagged + m->once);
+    int64_t odd = agent_market_features(m, d, s, sample, row);
+    return odd < 0 || refuse_number(d, sample, odd, e);
 }
 
 static bool check_width(const agent_market *m, int64_t once, const dataset *d, err *e) {
@@ -114,16 +124,20 @@ static bool check_width(const agent_market *m, int64_t once, const dataset *d, e
                (int)m->lags, (int)m->lagged, (long long)once, d->name, (long long)width, ENV_OBSERVATION_MOST);
 }
 
-bool agent_market_make(
-    agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e) {
+bool agent_market_begin(agent_market *m, const dataset *d, int32_t lags, const account_terms *t, err *e) {
     CHECK(lags > 0, "%d lags", (int)lags);
-    *m = (agent_market){0};
-    if (!market_has_bars(d, e)) return false;
     int64_t once = d->vector.width;
     for (int k = 1; k < d->streams; k++) once += d->stream[k].series.width;
     *m = (agent_market){
         .lags = lags, .lagged = (int32_t)d->stream[0].series.width, .once = (int32_t)once, .day_close = t->day_close};
-    bool ok = check_width(m, once, d, e) && take_rows(m, d, e);
+    return check_width(m, once, d, e);
+}
+
+bool agent_market_make(
+    agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e) {
+    *m = (agent_market){0};
+    if (!market_has_bars(d, e)) return false;
+    bool ok = agent_market_begin(m, d, lags, t, e) && take_rows(m, d, e);
     for (int64_t k = 0; ok && k < m->instruments; k++) ok = take_bars(m, d, k, t, e);
     for (int64_t i = 0; ok && i < dataset_all(d); i++) ok = take_features(m, d, s, i, e);
     if (ok && leaks_planted.observed) leaks_planted.observed(m->feature, m->rows, (int64_t)m->lagged + m->once);

@@ -38,6 +38,17 @@ bool agent_market_make(
 // Safe to call twice.
 void agent_market_done(agent_market *m);
 
+// Parts of making it, for those who have bars one by one (task/agent_window.h).
+
+// An empty market of the widths that the data have; ERR_INPUT where an observation would be too wide.
+bool agent_market_begin(agent_market *m, const dataset *d, int32_t lags, const account_terms *t, err *e);
+
+// Features of a sample, [lagged + once], on the scale `s`. The first column that is not a finite number; -1: all are.
+int64_t agent_market_features(const agent_market *m, const dataset *d, const scaler *s, int64_t sample, float *to);
+
+// MARKET_CLOCK of a bar that closes at `end`.
+int32_t agent_market_clock(int64_t end);
+
 // Stretches of a part, by time and then by instrument.
 typedef struct {
     char name[48]; // "train stretches"
