@@ -160,6 +160,10 @@ bool live_agent_remembers(const live_agent *a, int series) {
     return a->remembered && a->seat[series].begun;
 }
 
+bool live_agent_was_ruined(const live_agent *a, int series) {
+    return a->seat[series].ruined;
+}
+
 bool live_agent_is_ruined(live_agent *a, int series, const books *b) {
     seat *s = &a->seat[series];
     s->ruined |= s->begun && market_is_ruin(&a->env->market, &b->replay.rules, b->equity);

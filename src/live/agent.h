@@ -40,7 +40,8 @@ bool live_agent_answer(live_agent *a, int series, const books *b, int64_t end, a
 // True where it remembers bars, and has been asked: bars that nobody can trade are to be asked too.
 bool live_agent_remembers(const live_agent *a, int series);
 
-// Looks at the equity of the newest close; true from ruin on.
+// Looks at the equity of the newest close; true from ruin on, as it was before where `was` is asked.
+bool live_agent_was_ruined(const live_agent *a, int series);
 bool live_agent_is_ruined(live_agent *a, int series, const books *b);
 
 // The state of an instrument's observations, live_agent_state bytes.

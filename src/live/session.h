@@ -18,6 +18,7 @@
 #include "live/journal.h"
 #include "live/limits.h"
 #include "live/model.h"
+#include "task/agent_use.h"
 #include "task/rule_file.h"
 
 typedef struct {
@@ -42,7 +43,7 @@ typedef struct {
     const rule_record *record;
     const account_rules *rules;
     int64_t time;   // open of the newest bar; INT64_MIN: none yet
-    int64_t needs;  // bars that are missing before the first answer; 0: none
+    int64_t needs;  // bars that are missing before the first answer, about; 0: none
     int64_t warmed; // bars of history
     bool stopped;
 } session_view;
@@ -120,7 +121,11 @@ bool session_is_stopped(const session *s);
 
 int session_count(const session *s);
 session_view session_at(const session *s, int k);
+
+// What decides: a model, by a rule, or an agent; one of them is NULL.
 const live_model *session_model(const session *s);
+const trained_agent *session_agent(const session *s);
+
 journal *session_journal(session *s);
 
 // Bars decided on, and intents, of this process.
