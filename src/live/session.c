@@ -1,3 +1,5 @@
+#include "live/session.h"
+
 #include "live/session_work.h"
 
 #include <stdlib.h>
