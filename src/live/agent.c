@@ -132,6 +132,7 @@ static void read_reply(const live_agent *a, const market_state *m, const float *
     account_order o;
     double share;
     to->side = market_side(k, action, &share);
+    if (k->continuous) to->number[1] = (float)share; // as predict has it
     to->orders = market_order(k, &a->data, m, action, &o);
     to->units = to->orders ? o.units : m->books.units;
 }

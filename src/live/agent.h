@@ -2,8 +2,8 @@
 //
 // At a close it sees what its environment shows there (env/market.h): the newest bars' features, the account, the time;
 // the account is that of the session's books. The policy is greedy, in a program of one row, on the host. What it
-// remembers from bar to bar belongs to the instrument, and begins with the first bar that it is asked at. An agent whose
-// equity fell to agent.ruin is ruined: it is asked no more, and what it holds is to be closed.
+// remembers from bar to bar belongs to the instrument, and begins with the first bar that it is asked at. An agent
+// whose equity fell to agent.ruin is ruined: it is asked no more, and what it holds is to be closed.
 #ifndef TRADEWIND_LIVE_AGENT_H
 #define TRADEWIND_LIVE_AGENT_H
 
@@ -14,7 +14,8 @@
 typedef struct live_agent live_agent;
 
 typedef struct {
-    float number[PLAY_CHOICES]; // [width] probabilities of short, flat and long; or direction and size
+    float number[PLAY_CHOICES]; // [width] probabilities of short, flat and long; or direction and share of a full
+                                // position
     int width;
     bool finite; // or nothing else is said, and the bar is not remembered
     int side;    // that the action asks for: -1, 0, 1
@@ -40,7 +41,7 @@ bool live_agent_answer(live_agent *a, int series, const books *b, int64_t end, a
 // True where it remembers bars, and has been asked: bars that nobody can trade are to be asked too.
 bool live_agent_remembers(const live_agent *a, int series);
 
-// Looks at the equity of the newest close; true from ruin on, as it was before where `was` is asked.
+// Ruin up to the close before; and with the equity of the newest one.
 bool live_agent_was_ruined(const live_agent *a, int series);
 bool live_agent_is_ruined(live_agent *a, int series, const books *b);
 

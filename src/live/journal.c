@@ -490,8 +490,8 @@ void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *
     return state;
 }
 
-bool journal_take_memory(journal *j, const char *symbol, int64_t time, const char *weights, void **memory,
-    size_t *bytes, err *e) {
+bool journal_take_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, void **memory, size_t *bytes, err *e) {
     sqlite3_stmt *st = ask(j, "SELECT time, weights, memory FROM memories WHERE symbol = ?1", symbol);
     bool there, ok = next_row(j, st, &there, e);
     *memory = NULL;

@@ -114,10 +114,10 @@ bool journal_take_books(journal *j, const char *symbol, books *now, int64_t *tim
 // read, and where there is none (ERR_INPUT).
 void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes, err *e);
 
-// What an agent remembers of an instrument, which the caller frees, and the weights that remember; *memory is NULL where
-// there is nothing. Of another bar than `time` it is damaged (ERR_INPUT).
-bool journal_take_memory(journal *j, const char *symbol, int64_t time, const char *weights, void **memory,
-    size_t *bytes, err *e);
+// What an agent remembers of an instrument, which the caller frees, and the weights that remember; *memory is NULL
+// where there is nothing. Of another bar than `time` it is damaged (ERR_INPUT).
+bool journal_take_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, void **memory, size_t *bytes, err *e);
 
 // Bars of an instrument and a frame that end later than a moment, or the newest `most` of them, rising; the caller
 // frees them. `*count` is 0 where there are none. NULL where they cannot be read.

@@ -199,6 +199,14 @@ const trained_agent *session_agent(const session *s) {
     return s->agent ? live_agent_trained(s->agent) : NULL;
 }
 
+const dataset *session_data(const session *s) {
+    return board_data(s->board);
+}
+
+const data_notes *session_notes(const session *s) {
+    return s->agent ? &live_agent_trained(s->agent)->notes : &s->model->trained.notes;
+}
+
 journal *session_journal(session *s) {
     return s->journal;
 }

@@ -53,9 +53,9 @@ bool session_take_memory(session *s, int k, err *e) {
     size_t bytes;
     void *block;
     if (!journal_take_memory(s->journal, t->symbol, t->time, s->weights, &block, &bytes, e)) return false;
-    bool ok = !block || live_agent_recall(s->agent, k, block, bytes) ||
-              err_input(e, "%s: what the agent remembers is damaged; name another --state to begin anew",
-                  s->options.state);
+    bool ok =
+        !block || live_agent_recall(s->agent, k, block, bytes) ||
+        err_input(e, "%s: what the agent remembers is damaged; name another --state to begin anew", s->options.state);
     free(block);
     return ok;
 }

@@ -224,7 +224,7 @@ static bool act(session *s, deal *d, err *e) {
 }
 
 // A bar that is not answered.
-static bool pass(session *s, deal *d, err *e) {
+static bool take_unanswered(session *s, deal *d, err *e) {
     books_pass(&d->t->books, &d->t->record.rule);
     if (d->verdict.answer > LIMITS_SKIP && !d->ev->history) limit(s, d);
     return !s->agent || session_show_agent(s, d->k, d->ev->bar.end, e);
@@ -274,7 +274,7 @@ static bool take(session *s, deal *d, err *e) {
     d->next = session_keep_position(&t->books.replay.books);
     d->out.kind = d->ev->history ? DECISION_CAUGHT : DECISION_COLD;
     bool answers = !d->ev->history && session_is_ready(s, d->k);
-    if (!(!answers ? pass(s, d, e) : s->agent ? act(s, d, e) : answer(s, d, e))) return false;
+    if (!(!answers ? take_unanswered(s, d, e) : s->agent ? act(s, d, e) : answer(s, d, e))) return false;
     order(s, d);
     journal_put_bar(s->journal, t->symbol, 0, b);
     journal_put_decision(s->journal, &d->out);

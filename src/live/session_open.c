@@ -2,6 +2,7 @@
 #include "live/session_work.h"
 
 #include "base/json.h"
+#include "task/agent_backtest.h"
 #include "task/backtest_work.h"
 #include "task/keys.h"
 
@@ -181,6 +182,7 @@ static bool open_own(session *s, err *e) {
         s->task = &s->own.task;
         return s->owns = trained_open(&s->own, &as, e);
     }
+    if (!agent_backtest_keys(&o->run, e)) return false;
     as.live = true;
     s->task = &s->own_agent.task.world.task;
     s->owns = trained_agent_open(&s->own_agent, &as, e);

@@ -94,8 +94,7 @@ static bool settings_text(const session *of, char **text, err *e) {
 
 bool session_make_rules(session *s, const char *run, err *e) {
     char *settings = NULL;
-    bool ok = settings_text(s, &settings, e) && weights_identity(run, s->weights, e) &&
-              journal_begin(s->journal, e);
+    bool ok = settings_text(s, &settings, e) && weights_identity(run, s->weights, e) && journal_begin(s->journal, e);
     if (ok) session_keep_meaning(s, run);
     ok = ok && journal_commit(s->journal, e);
     for (int k = 0; ok && k < s->traders; k++) {
@@ -103,7 +102,8 @@ bool session_make_rules(session *s, const char *run, err *e) {
         bool known = false;
         ok = take_rule(s, t, settings, &known, e) && (known || make_rule(s, t, run, e)) &&
              books_init(&t->books, &s->terms, t->point, t->symbol[0] ? t->symbol : "live", e) &&
-             (s->by_agent || (t->meter = volatility_new(t->record.rule.volatility_bars, e))) && (known || keep_rule(s, t, settings, e));
+             (s->by_agent || (t->meter = volatility_new(t->record.rule.volatility_bars, e))) &&
+             (known || keep_rule(s, t, settings, e));
     }
     free(settings);
     return ok;

@@ -160,10 +160,10 @@ static bool trade_file(backtested *b, const backtest_run_options *o, err *e) {
     rebuild again = {0};
     as.live = true; // the run's own data say how
     if (!trained_agent_open(&t, &as, e)) return false;
-    bool ok =
-        t.task.world.open
-            ? rebuild_make(&again, &t.task.world.task, o->bars, o->symbol, as.overrides, as.override_count, e)
-            : err_input(e, "--bars: the environment of this run, %s, has no bars; leave it out", agent_task_env(&t.task));
+    bool ok = t.task.world.open
+                  ? rebuild_make(&again, &t.task.world.task, o->bars, o->symbol, as.overrides, as.override_count, e)
+                  : err_input(e, "--bars: the environment of this run, %s, has no bars; leave it out",
+                        agent_task_env(&t.task));
     trained_agent_close(&t);
     as.live = false;
     as.every = true;

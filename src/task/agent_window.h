@@ -1,7 +1,7 @@
 // The newest bars of each instrument as a market that moves on: for an agent that sees bars as they close.
 //
-// It has `lags` rows for each instrument, the newest one last, made as task/agent_market.h makes those of whole data, so
-// that env/market.h gives the same observations and orders for them, to the bit. Nothing is played in it.
+// It has `lags` rows for each instrument, the newest one last, made as task/agent_market.h makes those of whole data,
+// so that env/market.h gives the same observations and orders for them, to the bit. Nothing is played in it.
 #ifndef TRADEWIND_TASK_AGENT_WINDOW_H
 #define TRADEWIND_TASK_AGENT_WINDOW_H
 
