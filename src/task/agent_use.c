@@ -46,8 +46,9 @@ static bool is_whole(const trained_options *o) {
 
 // Weights of earlier builds do not say how their features were scaled: that is the training part of their own data.
 static bool check_contract(const trained_options *o, const safetensors *f, const char *path, err *e) {
-    bool own = !o->data && !is_whole(o);
-    return own || safetensors_metadata(f, contract_key) ||
+    const char *env = safetensors_metadata(f, "environment");
+    bool own = !o->data && !is_whole(o), scaled = !env || strcmp(env, env_name(ENV_market)) == 0;
+    return own || !scaled || safetensors_metadata(f, contract_key) ||
            err_input(e,
                "%s: does not say how its features were scaled, as it was trained by an earlier build; train it again "
                "to use other data, all of them or their newest bars",

@@ -19,21 +19,32 @@
 
 enum { N = 1200, SPAN = 300 };
 
+static void put_run(const char *path, const char *data, const char *model) {
+    char text[900];
+    snprintf(text, sizeof text,
+        "data: {%s, split: {train: 0.5, validation: 0.2}}\n"
+        "agent: {env: market, n_envs: 4, n_steps: 32, batch_size: 64, n_epochs: 2, lags: 3, total_timesteps: 512,\n"
+        "  limit: 50, learning_rate: 0.03, normalize_observation: true}\n"
+        "account: {spread: 0.0001, commission: 0.00002, swap_long: -0.0001}\n"
+        "model: {%s}\nrun: {dir: run}\ngpu_optimization: {memory_monitoring: false}\n",
+        data, model);
+    put_text(path, text);
+}
+
 static int setup(void **state) {
     if (support_enter(state)) return -1;
     walk_put("train.csv", N, SPAN, 4);
     walk_put("b.csv", N, SPAN, 5);
-    put_text("run.yaml",
-        "data: {bars: {fast: train.csv}, frames: [1h], vector: false, split: {train: 0.5, validation: 0.2},\n"
-        "  features: {fast: [return, body, rsi_14], slow: [return]}}\n"
-        "agent: {env: market, n_envs: 4, n_steps: 32, batch_size: 64, n_epochs: 2, lags: 3, total_timesteps: 512,\n"
-        "  limit: 50, learning_rate: 0.03, normalize_observation: true}\n"
-        "account: {spread: 0.0001, commission: 0.00002, swap_long: -0.0001}\n"
-        "model: {widths: 8-8}\nrun: {dir: mlp}\ngpu_optimization: {memory_monitoring: false}\n");
+    put_run("run.yaml",
+        "bars: {fast: train.csv}, frames: [1h], vector: false, features: {fast: [return, body, rsi_14], "
+        "slow: [return]}",
+        "widths: 8-8");
     return 0;
 }
 
-#define TRAIN(run, ...)  assert_int_equal(RUN("train", "run.yaml", "-q", "--device=cpu", "run.dir=" run, __VA_ARGS__), 0)
+#define TRAIN_OF(file, run, ...)                                                                                       \
+    assert_int_equal(RUN("train", file, "-q", "--device=cpu", "run.dir=" run, __VA_ARGS__), 0)
+#define TRAIN(run, ...)  TRAIN_OF("run.yaml", run, __VA_ARGS__)
 #define REPLAY(run, ...) RUN("live", run, "--feed", "replay:b.csv", "-q", "--history", "none", __VA_ARGS__)
 
 // Lines of `predict` as the journal has them: the numbers of the columns from the first to the last named.
@@ -88,14 +99,18 @@ static void a_replay_is_a_backtest(void **state) {
     check_replay("mlp", true);
     TRAIN("lstm", "agent.lstm=8", "agent.actions=continuous");
     check_replay("lstm", false);
-    TRAIN("transformer", "model={kind: transformer, width: 8, heads: 2, layers: 1}", "agent.lags=6");
+    put_run(
+        "attends.yaml", "bars: {fast: train.csv}, vector: true", "kind: transformer, width: 8, heads: 2, layers: 1");
+    walk_put("train.csv", 2000, SPAN, 4); // the strategies look back far
+    walk_put("b.csv", 2000, SPAN, 5);
+    TRAIN_OF("attends.yaml", "transformer", "agent.lags=6");
     check_replay("transformer", true);
 }
 
 // Books that run out of money, days that end, bars that the model does not know.
 static void so_is_one_that_is_ruined(void **state) {
     (void)state;
-    static const char *const words[] = {"account.spread=0.02", "agent.ruin=0.8", "live.max_loss=none"};
+    static const char *const words[] = {"account.spread=0.02", "agent.ruin=0.97", "live.max_loss=none"};
     TRAIN("mlp", "agent.lstm=8");
     assert_int_equal(RUN("backtest", "mlp", "--bars", "b.csv", "--trades", "bt.csv", "-q", words[0], words[1]), 0);
     assert_int_equal(REPLAY("mlp", "--state", "s.db", "--trades", "lv.csv", words[0], words[1], words[2]), 0);
@@ -233,7 +248,8 @@ static void several_are_traded_at_once(void **state) {
     assert_int_equal(RUN("import", "two.csv", "--frames", "1h", "--features", "slow=return", "--features",
                          "fast=return,rsi_14", "--no-vector", "-o", "two.npz", "-q"),
         0);
-    TRAIN("two", "data={set: two.npz, scale: own}", "agent.lstm=4");
+    put_run("two.yaml", "set: two.npz, scale: own", "widths: 8-8");
+    TRAIN_OF("two.yaml", "two", "agent.lstm=4");
     assert_int_equal(RUN("live", "two", "--feed", "replay:two.csv", "-q", "--history", "none", "--state", "two.db"), 0);
     for (int k = 0; k < 2; k++) {
         const char *symbol = k ? "BBB" : "AAA";
@@ -255,7 +271,9 @@ static void several_are_traded_at_once(void **state) {
 static void what_makes_no_sense_is_told(void **state) {
     (void)state;
     TRAIN("mlp", "train.seed=1");
-    TRAIN("cart", "agent={env: cartpole, n_envs: 2, n_steps: 16, batch_size: 32, total_timesteps: 64}", "data=null");
+    put_text("cart.yaml", "agent: {env: cartpole, n_envs: 2, n_steps: 16, batch_size: 32, total_timesteps: 64}\n"
+                          "model: {widths: 8-8}\nrun: {dir: cart}\n");
+    TRAIN_OF("cart.yaml", "cart", "train.seed=1");
     assert_int_equal(REPLAY("mlp", "--state", "s.db"), 0);
     assert_int_equal(REPLAY("mlp", "--model-dir", "."), 2);
     matches("err", "--model-dir: mlp is of an agent, which no other replaces");
