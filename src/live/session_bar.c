@@ -75,6 +75,7 @@ typedef struct {
     journal_decision out;
     limits_verdict verdict;
     account_order next;
+    bool closes_day; // the day's end closed a position: whoever carries intents out is told
     journal_intent intent;
 } deal;
 
@@ -84,16 +85,34 @@ static void judge(session *s, deal *d, limits_verdict v) {
     limits_worse(&d->verdict, &v);
 }
 
+// The order for the open of a bar: what was decided at the close before. A position that the day before should have
+// closed is not held on: the day ended before its hours.
+static const account_order *order_at_open(session *s, deal *d, account_order *flat) {
+    trader *t = d->t;
+    const account_order *o = t->has_order ? &t->order : NULL;
+    if (!books_overnight(&t->books, &d->ev->bar)) return o;
+    session_note(s, d->k, d->ev->bar.time, "day_close", LIMITS_NOTE,
+        "the day before ended earlier than its hours; its position is closed at this open");
+    d->closes_day = true;
+    *flat = (account_order){0};
+    return o && o->units != t->books.replay.books.units ? o : flat;
+}
+
 // Fills what was decided at the close before.
 static bool fill(session *s, deal *d, err *e) {
     trader *t = d->t;
     const bar *b = &d->ev->bar;
     books_trade ended[BOOKS_TRADES_MOST];
+    account_order flat;
     int64_t refusals = t->books.refusals;
-    int n = books_bar(&t->books, b, t->has_order ? &t->order : NULL, ended, e);
+    const account_order *o = order_at_open(s, d, &flat);
+    int n = books_bar(&t->books, b, o, hours_ends_day(s->hours, t->symbol, s->span[0], b), ended, e);
     if (n < 0) return false;
     if (t->has_order) journal_put_filled(s->journal, t->symbol, b->time, t->books.refusals > refusals);
-    for (int i = 0; i < n; i++) journal_put_trade(s->journal, t->symbol, &ended[i]);
+    for (int i = 0; i < n; i++) {
+        journal_put_trade(s->journal, t->symbol, &ended[i]);
+        d->closes_day |= ended[i].trade.reason == ACCOUNT_BY_DAY;
+    }
     t->has_order = false;
     return true;
 }
@@ -235,9 +254,9 @@ static void order(session *s, deal *d) {
     const account *a = &t->books.replay.books;
     const bar *b = &d->ev->bar;
     d->out.order = d->next;
-    if (!(d->out.changes = follow_changes(a, &d->next))) return;
+    t->has_order = d->out.changes = follow_changes(a, &d->next);
+    if (!d->out.changes && !d->closes_day) return;
     t->order = d->next;
-    t->has_order = true;
     const account_rules *r = &t->books.replay.rules;
     d->intent = (journal_intent){.time = b->end,
         .until = b->end + s->span[0],
@@ -246,6 +265,7 @@ static void order(session *s, deal *d) {
         .price = t->books.rows.close[1]};
     strcpy(d->intent.symbol, t->symbol);
     d->intent.id = journal_put_intent(s->journal, &d->intent);
+    if (!t->has_order) journal_put_filled(s->journal, t->symbol, b->time, false); // paper books are there already
     s->tally.intents++;
 }
 
@@ -299,7 +319,7 @@ bool session_bar(session *s, int k, const feed_event *ev, err *e) {
     count(s, &d);
     d.t->kept = true;
     d.t->unsent = 0;
-    if (!d.out.changes) return true;
+    if (!d.intent.id) return true;
     session_give(s, k, &(session_intent){d.intent, false});
     return true;
 }

@@ -190,10 +190,17 @@ static bool open_own(session *s, err *e) {
                                                  o->run.run, agent_task_env(&s->own_agent.task)));
 }
 
+// Hours tell the last bar of a day before the next one comes.
+static bool learn_days(session *s, err *e) {
+    s->hours = hours_new();
+    return !s->terms.day_close || session_hours(s, s->hours, e);
+}
+
 static bool prepare(session *s, err *e) {
     const session_options *o = &s->options;
-    return open_own(s, e) && read_settings(s, o, e) && (s->journal = journal_open(o->state, s->limits.power, e)) &&
-           session_make_rules(s, o->run.run, e) && make_board(s, e);
+    return open_own(s, e) && read_settings(s, o, e) && learn_days(s, e) &&
+           (s->journal = journal_open(o->state, s->limits.power, e)) && session_make_rules(s, o->run.run, e) &&
+           make_board(s, e);
 }
 
 session *session_open(const session_options *o, const session_listener *l, err *e) {
@@ -245,6 +252,7 @@ void session_close(session *s) {
     live_agent_close(s->agent);
     journal_close(s->journal);
     board_free(s->board);
+    hours_free(s->hours);
     free(s->tz);
     free(s->columns);
     free(s);

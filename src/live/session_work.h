@@ -53,6 +53,7 @@ struct session {
     live_model *model; // stays where it is, until another takes its place
     live_agent *agent; // in place of a model
     journal *journal;
+    hours *hours; // of the instruments, where days end in the account
     limits limits;
     account_terms terms;
     account_rules rules; // of the first instrument, for showing
