@@ -14,20 +14,27 @@
 
 #include <cmocka.h>
 
-enum { N = 1600, SPAN = 1800, BARS_A_DAY = 16, OPENS = 28800, DAY = 86400, FIRST = 19660 };
+enum { N = 1600, DAY = 86400, FIRST = 19660 };
 
-// Bars of a market that is open from 8 to 16 o'clock; that of day `cut` closes at noon.
-static void put_market(const char *path, uint64_t seed, int cut) {
-    bar *all = walk_bars(N, SPAN, seed);
+// A market's days: span of its bars, how many of them, and when it opens.
+typedef struct {
+    int span, bars, opens;
+} market;
+
+static const market office = {1800, 16, 28800}, always = {300, 288, 0};
+
+// Bars of a market; day `cut` ends after half of its bars.
+static void put_market(const char *path, const market *m, uint64_t seed, int cut) {
+    bar *all = walk_bars(N, m->span, seed);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs("time,open,high,low,close,tick_volume,spread\n", f);
     for (int i = 0; i < N; i++) {
         const bar *b = &all[i];
-        int day = i / BARS_A_DAY, slot = i % BARS_A_DAY;
-        if (day == cut && slot >= BARS_A_DAY / 2) continue;
-        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (FIRST + day) * 86400ll + OPENS + slot * SPAN, b->open,
-            b->high, b->low, b->close, b->volume, b->spread);
+        int day = i / m->bars, slot = i % m->bars;
+        if (day == cut && slot >= m->bars / 2) continue;
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)(FIRST + day) * DAY + m->opens + slot * m->span,
+            b->open, b->high, b->low, b->close, b->volume, b->spread);
     }
     fclose(f);
     free(all);
@@ -35,8 +42,8 @@ static void put_market(const char *path, uint64_t seed, int cut) {
 
 static int setup(void **state) {
     if (support_enter(state)) return -1;
-    put_market("train.csv", 4, -1);
-    put_market("b.csv", 5, -1);
+    put_market("train.csv", &office, 4, -1);
+    put_market("b.csv", &office, 5, -1);
     put_text("mlp.yaml",
         "data: {bars: {fast: train.csv}, vector: false, windows: {fast: 8}, features: {fast: [return, body]},\n"
         "  label: {kind: barrier, up: 1.5, down: 1, limit: 6}}\n"
@@ -73,13 +80,13 @@ static void a_day_ends_as_in_a_backtest(void **state) {
     (void)state;
     check_replay("mlp");
     check_replay("ppo");
-    walk_put("b.csv", N, 300, 5); // of a market that never closes, whose hours nobody has learned
-    walk_put("train.csv", N, 300, 4);
+    put_market("b.csv", &always, 5, -1); // of few days, from which no hours are learned
+    put_market("train.csv", &always, 4, -1);
     assert_int_equal(RUN("train", "mlp.yaml", "-q", "--device", "cpu", "run.dir=always"), 0);
     assert_int_equal(RUN("backtest", "always", "--bars", "b.csv", "--trades", "bt.csv", "-q"), 0);
     assert_int_equal(REPLAY("always", "--state", "a.db", "--trades", "lv.csv"), 0);
     same_bytes("bt.csv", "lv.csv");
-    assert_true(kept_number("a.db", by_day) > 2);
+    assert_true(kept_number("a.db", by_day) > 1);
 }
 
 // Parts of the file one after the other: the end of a file is no end of a day.
@@ -99,8 +106,8 @@ static void a_restart_ends_no_day(void **state) {
 static void a_day_that_ends_early_is_told(void **state) {
     (void)state;
     int told = 0;
-    for (int cut = 60; cut < 75; cut++) {
-        put_market("b.csv", 5, cut);
+    for (int cut = 60; cut < 70; cut++) {
+        put_market("b.csv", &office, 5, cut);
         assert_int_equal(REPLAY("mlp", "--state", "s.db", "--exec", "intents.jsonl"), 0);
         told += (int)kept_number("s.db", "SELECT count(*) FROM events WHERE kind = 'day_close'");
         // Nothing is held from one day to the next.

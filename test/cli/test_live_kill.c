@@ -33,7 +33,7 @@ static const char *const deciders[] = {
     "data: {bars: {fast: train.csv}, frames: [1h], vector: false, features: {fast: [return, body], slow: [return]}}\n"
     "agent: {env: market, n_envs: 4, n_steps: 32, batch_size: 64, n_epochs: 2, lags: 3, total_timesteps: 512,\n"
     "  limit: 50, learning_rate: 0.03, normalize_observation: true, lstm: 8}\n"
-    "model: {widths: 8-8}\nrun: {dir: run}\n"};
+    "model: {widths: 8-8}\nrun: {dir: run}\ntrain: {seed: 4}\n"};
 enum { DECIDERS = sizeof deciders / sizeof *deciders };
 
 static void put_run(int kind) {
