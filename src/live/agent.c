@@ -102,7 +102,7 @@ void live_agent_push(live_agent *a, int series) {
     agent_market *m = market_of(a);
     if (!board_ready(a->board, series)) return;
     live_rescale(t, a->board, series);
-    agent_window_push(m, series, t->data, t->scaler, series);
+    agent_window_push(m, series, t->data, series);
     if (a->seat[series].seen < m->lags) a->seat[series].seen++;
 }
 

@@ -19,13 +19,13 @@ static bool take_memory(agent_market *m, agent_stretches *p, err *e) {
            err_run(e, "no memory for the newest bars of %lld instruments", (long long)m->instruments);
 }
 
-bool agent_window_make(
-    agent_market *m, agent_stretches *p, const dataset *d, int32_t lags, const account_terms *t, err *e) {
+bool agent_window_make(agent_market *m, agent_stretches *p, const dataset *d, int32_t lags, const scaler *s,
+    const account_terms *t, err *e) {
     *p = (agent_stretches){.name = "newest bars", .count = 1, .orders = 1};
     bool ok = agent_market_begin(m, d, lags, t, e);
     m->instruments = dataset_series(d);
     m->rows = m->instruments * lags;
-    ok = ok && take_memory(m, p, e);
+    ok = ok && take_memory(m, p, e) && agent_market_scale(m, d, s, e);
     if (ok) *p->item = (market_stretch){.end = m->rows};
     if (ok) return true;
     agent_market_done(m);
@@ -37,11 +37,11 @@ float *agent_window_features(const agent_market *m, int64_t series) {
     return m->feature + series * m->lags * width_of(m);
 }
 
-void agent_window_push(agent_market *m, int64_t series, const dataset *d, const scaler *s, int64_t sample) {
+void agent_window_push(agent_market *m, int64_t series, const dataset *d, int64_t sample) {
     int64_t width = width_of(m), older = (m->lags - 1) * width;
     float *all = agent_window_features(m, series);
     memmove(all, all + width, (size_t)older * sizeof *all);
-    agent_market_features(m, d, s, sample, all + older);
+    agent_market_features(d, sample, all + older);
 }
 
 int64_t agent_window_row(agent_market *m, int64_t series, int64_t close, int64_t end) {

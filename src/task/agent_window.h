@@ -9,11 +9,11 @@
 
 // Rows of zeros, for the instruments of a dataset, and one stretch, which describes them to an agent. To be given back
 // by agent_market_done and agent_stretches_done; on failure both are empty.
-bool agent_window_make(
-    agent_market *m, agent_stretches *p, const dataset *d, int32_t lags, const account_terms *t, err *e);
+bool agent_window_make(agent_market *m, agent_stretches *p, const dataset *d, int32_t lags, const scaler *s,
+    const account_terms *t, err *e);
 
 // The features of a sample become the newest row of its instrument, `series`; finite or not.
-void agent_window_push(agent_market *m, int64_t series, const dataset *d, const scaler *s, int64_t sample);
+void agent_window_push(agent_market *m, int64_t series, const dataset *d, int64_t sample);
 
 // The newest row of an instrument, with the close of its bar and the moment of it.
 int64_t agent_window_row(agent_market *m, int64_t series, int64_t close, int64_t end);
