@@ -21,4 +21,7 @@ typedef struct {
 bool data_notes_make(data_notes *n, const task *t, const char *part, const split_part *samples, const safetensors *f,
     const char *path, err *e);
 
+// The same of weights whose environment has no data: about the run's description alone, a file.
+void data_notes_described(data_notes *n, const char *file);
+
 #endif
