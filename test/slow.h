@@ -1,4 +1,4 @@
-// What stands for slow work in tests of timings.
+// Slow work, for tests of timings.
 #ifndef TRADEWIND_TEST_SLOW_H
 #define TRADEWIND_TEST_SLOW_H
 

@@ -1,4 +1,4 @@
-// What tests share: failing with an error's text, repeatable choices, a directory of its own for a test, programmer's
+// Shared by tests: failing with an error's text, repeatable choices, a directory of its own for a test, programmer's
 // mistakes caught in a child, and a training job made from the keys that users write.
 #ifndef TRADEWIND_TEST_SUPPORT_H
 #define TRADEWIND_TEST_SUPPORT_H
@@ -7,7 +7,7 @@
 #include "task/open.h"
 #include "train/trainer.h"
 
-// Whether this binary runs under a sanitizer: sizes are then smaller and times are not judged.
+// True under a sanitizer: sizes are then smaller and times are not judged.
 bool support_sanitized(void);
 
 double support_seconds(void);

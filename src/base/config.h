@@ -1,6 +1,6 @@
 // Run descriptions: one YAML file, checked against a table of keys, overridden from the command line.
 //
-// What the user wrote is kept as written, with its place, so that every complaint reads "FILE:LINE: path: what is
+// The user's values are kept as written, each with its place, so that every complaint reads "FILE:LINE: path: what is
 // wrong; what to do" on one line, or starts with the override that is to blame. The order of calls is load, overrides,
 // check, then the getters. Of YAML it takes one document of nested maps, single values and lists of single values;
 // anchors, aliases, tags, several documents, files of more than 1 MiB and nesting beyond 16 are refused (ERR_INPUT, as
@@ -85,7 +85,7 @@ const config_note *config_note_at(const config *c, size_t i);
 // Every key known, every value of its type and in range. Reports the first that is not, in the order of the file.
 bool config_check(const config *c, err *e);
 
-// Whether the user gave a value; whether there is one, given or fallback. The path must be in the table, or be a
+// True if the user gave a value; true if there is one, given or fallback. The path must be in the table, or be a
 // section.
 bool config_given(const config *c, const char *path);
 bool config_has(const config *c, const char *path);
@@ -107,7 +107,7 @@ const char *config_text(const config *c, const char *path);
 size_t config_items(const config *c, const char *path);
 const char *config_item(const config *c, const char *path, size_t i);
 
-// Whether the value is this word: "auto" in place of a number, one of the choices, or a text.
+// True if the value is this word: "auto" in place of a number, one of the choices, or a text.
 bool config_is(const config *c, const char *path, const char *word);
 
 // The keys that the user gave below a section, in the order of the file: how many (0 when it is a single value or not

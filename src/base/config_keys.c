@@ -160,7 +160,7 @@ static bool in_range(const config_key *k, double v) {
     return v >= k->least && v <= k->most;
 }
 
-// Whether a scalar may stand for a list of one.
+// True if a scalar may stand for a list of one.
 static bool parse_one(const char *text, bool quoted, const char **hint) {
     if (strlen(text) > ITEM_MOST)
         *hint = "a word has at most 255 bytes";

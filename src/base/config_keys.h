@@ -5,7 +5,7 @@
 #include "base/config.h"
 #include "base/config_words.h"
 
-// What a text is as its row's type.
+// A text, read as its row's type.
 typedef struct {
     bool word; // one of the choices stands in place of a value
     int64_t i;
@@ -16,22 +16,22 @@ typedef struct {
 // Stops the program when row `at` contradicts itself or an earlier one.
 void row_check(const config_key *keys, size_t at);
 
-// What remains of a row's path below the section `path`: "" when it is the row itself, NULL when it lies elsewhere.
+// The rest of a row's path below the section `path`: "" when it is the row itself, NULL when it lies elsewhere.
 const char *row_below(const char *row, const char *path);
 
-// Whether there is a star in its path.
+// True if the row's path has a star.
 bool row_is_wild(const config_key *k);
 
 // The row for a path, a literal one before one with a star; NULL when there is none.
 const config_key *row_find(const config *c, const char *path);
 
-// Whether keys may stand below a path.
+// True if keys may stand below a path.
 bool row_is_section(const config *c, const char *path);
 
 // Reads a scalar as its row wants it. On failure `*hint` says what to do, or stays as it is.
 bool row_parse(const config_key *k, const char *text, bool quoted, value *v, const char **hint);
 
-// What a key takes: "integer of at least 1 or auto".
+// Puts a key's type in words: "integer of at least 1 or auto".
 void row_put_type(words *w, const config_key *k);
 
 // Walks a list such as "adamw|sgd"; the next word and its length, or NULL at the end.

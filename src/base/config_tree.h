@@ -1,4 +1,5 @@
-// What the user wrote: a tree of keys, each with its place, and the messages that blame one. For base/config*.c alone.
+// The user's description: a tree of keys, each with its place, and the messages that blame one. For base/config*.c
+// alone.
 //
 // The tree knows no types: a value is the text as written, or a list of them. Everything in it lives in the arena of
 // its config.
@@ -65,10 +66,10 @@ size_t part_length(const char *path);
 const char *part_next(const char *path);
 bool part_is(const char *path, const char *text, size_t len);
 
-// What is wrong with a key as a word, and what to do; NULL when nothing is.
+// The fault of a key as a word, and what to do; NULL if it has none.
 const char *key_problem(const char *key, size_t len);
 
-// Whether an unquoted text means "no value"; whether a node has none.
+// True if an unquoted text means "no value"; true if a node has none.
 bool text_is_null(const char *text);
 bool node_is_null(const node *n);
 

@@ -16,7 +16,7 @@ static void copy_children(config *to, node *into, const node *from) {
     }
 }
 
-// Whether a section on the way to a row means something by being there, and is not.
+// True if a section on the way to a row means something by being there, and is absent.
 static bool is_left_out(const config *c, const config_key *row) {
     for (size_t i = 0; i < c->count; i++) {
         const config_key *k = &c->keys[i];
@@ -44,7 +44,7 @@ static bool emit(yaml_emitter_t *out, yaml_event_t *event, int made) {
     return made && yaml_emitter_emit(out, event);
 }
 
-// Whether a text reads back as itself without quotes. Numbers do; whatever is doubtful is quoted.
+// True if a text reads back as itself without quotes. Numbers do; doubtful texts are quoted.
 static bool is_plain(const char *text) {
     static const char alnum[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     const char *c = text;

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// What to do about an errno value, with the separator before it; empty where nothing is known to help.
+// Advice for an errno value, with the separator before it; empty where nothing is known to help.
 static const char *advice(int code) {
     switch (code) {
     case ENOSPC: return "; free some space";
@@ -172,7 +172,7 @@ static void remove_stale(int dir, const char *temp, pid_t maker) {
     close(fd);
 }
 
-// What killed processes left of earlier tries to write `path`. Nothing depends on it, so failures are passed over.
+// Removes temporary files that killed processes left beside `path`. Nothing depends on it, so failures are passed over.
 static void sweep(const char *path) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");

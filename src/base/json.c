@@ -6,7 +6,7 @@
 
 enum { DEPTH_MOST = 64 };
 
-// Whether brackets outside strings never nest deeper than DEPTH_MOST. jansson recurses up to 2048 levels by itself.
+// True if brackets outside strings never nest deeper than DEPTH_MOST. jansson recurses up to 2048 levels by itself.
 static bool depth_ok(const char *text, size_t bytes) {
     int depth = 0;
     bool quoted = false;

@@ -14,7 +14,7 @@ log_file *log_open(const char *path, err *e);
 // "...". Any thread may call it; lines do not mix. A NULL log does nothing.
 void log_line(log_file *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-// Whether any line so far was lost, for example to a full disk. A NULL log has not failed.
+// True if any line so far was lost, for example to a full disk. A NULL log has not failed.
 bool log_failed(const log_file *l);
 
 void log_close(log_file *l);

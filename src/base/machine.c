@@ -28,7 +28,7 @@ static double number_behind(const char *text, const char *word) {
     return -1;
 }
 
-// What a version of cgroups calls its directory, its files, and the pages of files that were not used of late.
+// Names that a version of cgroups has for its directory, its files, and file pages that were not used of late.
 typedef struct {
     const char *dir, *own; // and what stands before this process's own path in /proc/self/cgroup
     const char *limit, *used, *idle;

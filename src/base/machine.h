@@ -1,4 +1,4 @@
-// What the system says of memory: of the machine, of the containers that this process is in, and of the process itself.
+// Memory as the system tells it: the machine's, that of the containers around this process, and the process's own.
 //
 // Everything is read from /proc and /sys (cgroups of version 2 and 1) at each call, without an allocation: a thread may
 // look while others compute. What the system does not say is negative.

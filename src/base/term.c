@@ -106,7 +106,7 @@ void term_eta(char *buf, size_t n, double seconds) {
         snprintf(buf, n, "%ld:%02ld", s / 60, s % 60);
 }
 
-// What follows the bar: "42 %  18,300/s  ETA 0:12  ".
+// Text behind the bar: "42 %  18,300/s  ETA 0:12  ".
 static void figures_text(const progress *p, double done, char *buf, size_t n) {
     char rate[40] = "", count[40], eta[24];
     if (p->rate >= 10) {

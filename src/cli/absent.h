@@ -1,7 +1,7 @@
 // A card that is not here: a device of so much memory that plans can be made for, and nothing else.
 //
-// What kernels need comes from the CUDA plug-in, which loads without a card; where it is not there, the CPU's kernels
-// stand in and the figures are an estimate. So is the base, which no monitor counts.
+// The CUDA plug-in, which loads without a card, tells the memory that its kernels need. Without the plug-in the CPU's
+// kernels stand in, and the figures are an estimate. So is the base, which no monitor counts.
 #ifndef TRADEWIND_CLI_ABSENT_H
 #define TRADEWIND_CLI_ABSENT_H
 

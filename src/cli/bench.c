@@ -262,7 +262,7 @@ static void on_peer_line(void *arg, const json_t *line) {
                       number_of(line, "memory_mb"), {0, 0}});
 }
 
-// What the card reaches at best in one large product, or copy: the ceilings.
+// Ceilings of the card: its best rate in one large product, or copy.
 static void on_ceiling(void *arg, const json_t *line) {
     const cli_options *o = arg;
     double tflops = number_of(line, "tflop_per_s"), gbs = number_of(line, "gb_per_s");

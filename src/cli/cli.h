@@ -1,4 +1,4 @@
-// What the commands share: their table, their options, and how they end.
+// Shared by the commands: their table, their options, and how they end.
 //
 // Exit status: 0 done, 1 the run failed, 2 the user's input is wrong. An error is one line on stderr.
 #ifndef TRADEWIND_CLI_CLI_H

@@ -39,8 +39,8 @@ static double memory_gb(void) {
 
 enum { ROWS = 8192, REPEATS = 5, PRECISIONS = PRECISION_FP16 + 1 };
 
-// What is measured: a chain of products of ROWS x width values, or, with no layers, a scaled copy. A card needs more to
-// do than a processor, and more than its caches hold.
+// The measured work: a chain of products of ROWS x width values, or, with no layers, a scaled copy. A card needs more
+// to do than a processor, and more than its caches hold.
 typedef struct {
     int64_t width;
     int layers;

@@ -68,7 +68,7 @@ static void add_kept(json_t *to, const evaluation *v, const kept *k) {
 
 // Classes
 
-// Of a true class, how many were found; of a predicted one, how many were right. 0 / 0 is 0.
+// Recall: share of a true class that was found. Precision: share of a predicted class that was right. 0 / 0 is 0.
 static double recall(const score *s, int K, int k) {
     double all = 0;
     for (int i = 0; i < K; i++) all += (double)s->confusion[k * K + i];

@@ -157,7 +157,7 @@ static bool read_options(import_job *j, err *e) {
     return read_numbers(j, e) && read_words(j, e);
 }
 
-// What an option can mean: of which kinds of files, and of which labels of bars.
+// Kinds of files, and of labels of bars, that an option has a meaning for.
 enum { OF_DIRECTION = 1, OF_BARRIER = 2, OF_FORECAST = 4, OF_BARS = 7, OF_WINDOWS = 8, OF_PANEL = 16 };
 
 static bool means_something(const import_job *j, source_kind kind, err *e) {

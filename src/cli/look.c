@@ -45,7 +45,7 @@ static void note_skipped(void *arg, const char *part, const char *name, double v
     if (!part[0] && strcmp(name, "steps_skipped") == 0) l->skipped = value;
 }
 
-// What is usual for what the run did.
+// Chooses the usual metric for the run's task.
 static void choose_metric(look *l) {
     bool classes = !isnan(l->mcc), series = !isnan(l->mase);
     l->title = metric_usual(classes ? METRIC_CLASSES : series ? METRIC_SERIES : METRIC_FORECASTS)->title;
@@ -275,7 +275,7 @@ static const char *shape_text(const safetensors_entry *t, char *out, size_t room
     return out;
 }
 
-// Whether a tensor is a weight of the model, not one of those that a checkpoint or the scaler adds.
+// True if a tensor is a weight of the model, not an addition of a checkpoint or the scaler.
 static bool is_weight(const char *name) {
     static const char *const others[] = {"moment1.", "moment2.", "best.", "state.", "trainer.", "scaler."};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

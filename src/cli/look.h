@@ -23,7 +23,7 @@ typedef struct {
     double value;                 // its value
 } look;
 
-// What there is to know of a run's directory; ERR_INPUT where it is none.
+// Looks at a run's directory; ERR_INPUT where it is none.
 bool look_at_run(const char *dir, look *l, err *e);
 
 // Adds the best epoch's figures, the seconds and whether they are checked to an object, which may be NULL.

@@ -136,7 +136,7 @@ static bool read_option(cli_options *o, int argc, char **argv, int *i, err *e) {
     return true;
 }
 
-// Whether a list of options, separated by spaces, has this one, which may be "--name=value".
+// True if a list of options, separated by spaces, has this one, which may be "--name=value".
 static bool listed(const char *list, const char *option) {
     size_t n = strcspn(option, "=");
     for (const char *at = list; at && *at;) {
@@ -149,7 +149,7 @@ static bool listed(const char *list, const char *option) {
 
 static const char every_option[] = "--device --threads --isa --json --quiet -q --verbose -v --help -h";
 
-// Whether the command takes the option: those of every command, or one of its own.
+// True if the command takes the option: one of every command, or one of its own.
 static bool takes(const cli_command *c, const char *option) {
     return listed(every_option, option) || listed(c->options, option);
 }

@@ -14,7 +14,7 @@ typedef struct {
     bool quick;                     // on a card: few steps, and only as a CUDA graph, the fastest way for an lstm
 } peer_case;
 
-// Whether the script and Python with torch are there; takes seconds.
+// True if the script and Python with torch are there; takes seconds.
 bool peer_ready(const char *script, err *why);
 
 // Runs `python3 SCRIPT --device DEVICE ... CASE` and calls `on_line` with every JSON object that it prints. False, with

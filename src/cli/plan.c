@@ -148,7 +148,7 @@ static void add_figure(report *r, figure f) {
     if (f.bytes || f.sum || f.always) r->figure[r->figures++] = f;
 }
 
-// What the host holds: on the CPU a part of the total, beside a card not.
+// The host's memory: on the CPU a part of the total, beside a card not.
 static void count_host(report *r) {
     add_figure(r, (figure){"batches on the host", "ring", r->demand.ring, true, false, false});
     add_figure(r, (figure){"copies on the host", "copies", r->demand.copies, true, false, false});
@@ -319,7 +319,7 @@ static json_t *reasons_array(const report *r) {
     return all;
 }
 
-// What was tuned for this batch, or null.
+// The tuned entry for this batch, or null.
 static json_t *tuned_object(const task *s) {
     const wisdom_entry *w = &s->tuned.entry;
     if (s->tuned.state != WISDOM_FOUND) return json_null();

@@ -51,7 +51,7 @@ static char cell_of(const plan *p, const graph *g, const slab_picture *s, int co
 static char phase_of(const plan *p, const graph *g, int at) {
     instruction in = p->list[at];
     if (in.backward) return 'b';
-    if (in.again) return 'a';
+    if (in.again) return 'r';
     return graph_node(g, in.node)->phase == PHASE_AFTER ? 'e' : 'f';
 }
 
@@ -85,7 +85,7 @@ void slab_print(const slab_picture *s, size_t bytes, FILE *out) {
     for (int row = 0; row < SLAB_ROWS; row++)
         fprintf(out, "%9.1f %s\n", (double)bytes * (SLAB_ROWS - row) / SLAB_ROWS / 1e6, s->cell[row]);
     fprintf(out, "       MB %s\n%*s^ the most alive\n", s->phase, 10 + s->peak, "");
-    fputs("          A activation, G gradient, R kept for backward, S scratch, . free; f forward, a computed again, "
+    fputs("          A activation, G gradient, R kept for backward, S scratch, . free; f forward, r recomputed, "
           "b backward, e end\n",
         out);
 }

@@ -8,7 +8,7 @@
 enum { SLAB_COLUMNS = 64, SLAB_ROWS = 16 };
 
 // Cells: A activation, G gradient, R reserve (kept by a kernel for backward), S scratch, . free. The first row is the
-// highest memory. Under each column: f forward, a computed again, b backward, e the end of a micro-batch.
+// highest memory. Under each column: f forward, r recomputed, b backward, e the end of a micro-batch.
 typedef struct {
     int columns;
     char cell[SLAB_ROWS][SLAB_COLUMNS + 1];

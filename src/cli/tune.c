@@ -375,7 +375,7 @@ static bool run(const cli_options *o, err *e) {
 
 const cli_command cli_tune = {"tune", "CONFIG [key=value...]",
     "measures batch sizes under the memory limit, and keeps the best for train",
-    "Every size is trained with for a moment, split and computed again as the limit demands, in each precision that "
+    "Every size is trained with for a moment, split and recomputed as the limit demands, in each precision that "
     "the\n"
     "description leaves open. The table has the time of a step and of an epoch, the memory, and the share of the best\n"
     "rate. The knee is the smallest batch with gpu_optimization.target_utilization percent of the best rate. The\n"

@@ -1,4 +1,4 @@
-// What a training step has to do, counted from its graph and its plan: the measure against which a time is judged.
+// Work of a training step, counted from its graph and its plan: the measure against which a time is judged.
 #ifndef TRADEWIND_CLI_WORK_H
 #define TRADEWIND_CLI_WORK_H
 

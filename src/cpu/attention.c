@@ -16,7 +16,7 @@
 enum { PIECES = 64, BLOCK = 64, BLOCK_CAUSAL = 32 };
 enum { QUERIES, KEYS, VALUES }; // parts of a step
 
-// What is kept of a query: the largest score, and 1 / the sum of exp(score - largest); 0 for a query without any key.
+// Statistics of a query: the largest score, and 1 / the sum of exp(score - largest); 0 for a query without any key.
 typedef struct {
     float top, part;
 } softmax;

@@ -122,7 +122,7 @@ static void identify(const queue *q, device_identity *i) {
 
 // Memory
 
-// What the system says is available, within the limits of containers.
+// Memory that the system says is available, within the limits of containers.
 static size_t available(const queue *q) {
     double left = machine_look("").available;
     (void)q;

@@ -24,7 +24,7 @@ typedef struct {
     bool add;
 } gemm;
 
-// What an item computed: rows and columns of C.
+// The part of C that an item computed: rows and columns.
 typedef struct {
     int64_t row, rows, column, columns;
 } gemm_part;

@@ -1,4 +1,4 @@
-// What a bar file is: its format, its separator, which column holds what, and where its rows begin.
+// Layout of a bar file: its format, its separator, which column holds what, and where its rows begin.
 #ifndef TRADEWIND_DATA_BARS_LAYOUT_H
 #define TRADEWIND_DATA_BARS_LAYOUT_H
 

@@ -27,7 +27,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-// Whether the text is a number at all, taken apart on the way.
+// Takes a number apart; false if the text is none.
 static bool take_apart(const char *p, size_t n, decimal *d) {
     const char *end = p + n;
     *d = (decimal){0};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Whether the first characters are ASCII in 16 bits each, the low byte at `low` (0 or 1).
+// True if the first characters are ASCII in 16 bits each, the low byte at `low` (0 or 1).
 static bool looks_wide(const unsigned char *p, size_t n, size_t low) {
     enum { LOOK = 8 };
     if (n < LOOK) return false;
@@ -26,7 +26,7 @@ static bool narrow(text *t, size_t low, char **owned, const char *name, err *e) 
     return true;
 }
 
-// What is no text, from its first bytes.
+// Names a file that is no text, by its first bytes; NULL for text.
 static const char *foreign(text t) {
     static const struct {
         const char *mark, *what;

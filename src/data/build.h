@@ -55,7 +55,7 @@ typedef struct {
     bool compact;  // the vector as i8 signals and f16 strengths
 } build_options;
 
-// What a description or a command without further words means: the direction of the next bar beyond half of its
+// Defaults of descriptions and commands: the direction of the next bar beyond half of its
 // volatility, with the vector, all in f32.
 extern const build_options build_defaults;
 

@@ -116,7 +116,7 @@ dataset *dataset_view(dataset *from, bool keeps, size_t bytes, err *e);
 void *dataset_take(dataset *d, size_t *at, int64_t count, size_t size);
 size_t dataset_room(int64_t count, size_t size);
 
-// Whether everything points where it may and is what it says: sizes, rows within their series, labels within the
+// Checks that everything points where it may and is what it says: sizes, rows within their series, labels within the
 // classes, times that never fall, ends not before their samples. A dataset from outside is not used before this has
 // passed. ERR_INPUT names what is wrong; `what` (a file's name) stands before it.
 bool dataset_check(const dataset *d, const char *what, err *e);

@@ -83,7 +83,7 @@ static const char *nearest(const char *name, size_t len) {
     return catalogue[best].info.name;
 }
 
-// Whether the text from `s` to `end` is a number as specs have them: digits, at most one point between them.
+// True if the text from `s` to `end` is a number as specs have them: digits, at most one point between them.
 static bool is_number(const char *s, const char *end) {
     int points = 0;
     if (s == end || !isdigit((unsigned char)*s) || !isdigit((unsigned char)end[-1])) return false;
@@ -242,7 +242,7 @@ int64_t feature_list_needs(const feature_list *l, int column) {
     return l->column[column].settled;
 }
 
-// What a float can hold; ratios of prices that lie 1e120 apart cannot be more.
+// Cut to what a float holds; ratios of prices that lie 1e120 apart cannot be more.
 static float narrowed(double x) {
     return (float)(x < -1e30 ? -1e30 : x > 1e30 ? 1e30 : x);
 }

@@ -18,7 +18,7 @@ typedef struct feature_list feature_list;
 
 enum { FEATURE_LIST_MOST = 4096, FEATURE_NAME_MOST = 64, FEATURE_FAST = 15, FEATURE_SLOW = 8 };
 
-// What the reference job uses: on 5-minute bars, and on hourly ones.
+// Features of the reference job: on 5-minute bars, and on hourly ones.
 extern const char *const feature_default_fast[FEATURE_FAST];
 extern const char *const feature_default_slow[FEATURE_SLOW];
 

@@ -30,7 +30,7 @@ static inline int feature_bars(const feature *x, int i) {
     return (int)x->number[i];
 }
 
-// What several rules share.
+// Shared by several rules.
 
 static inline void feature_plan_nothing(feature *x, gauge *g) {
     (void)x;

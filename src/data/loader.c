@@ -278,7 +278,7 @@ static void lay_slot(const loader *l, const loader_layout *y, slot *s, char *blo
     s->index = within(s, y->index);
 }
 
-// Whether a slot's bytes can be counted: batch times width stays far below what a size holds.
+// True if a slot's bytes can be counted: batch times width stays far below what a size holds.
 static bool counts(const dataset *d, const loader_options *o) {
     int64_t width = d->vector.width + d->target_width + 4, each, most;
     for (int i = 0; i < d->streams; i++) {

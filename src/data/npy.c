@@ -70,7 +70,7 @@ int npy_utf8_put(uint32_t c, char out[4]) {
 
 // The literal
 
-// What is being read: the text between `at` and `end`, for the header `h`.
+// The text being read, between `at` and `end`, for the header `h`.
 typedef struct {
     const unsigned char *at, *end;
     npy_header *h;
@@ -88,7 +88,7 @@ static void skip_space(literal *l) {
     while (l->at < l->end && (*l->at == ' ' || *l->at == '\n' || *l->at == '\t' || *l->at == '\r')) l->at++;
 }
 
-// Whether the next sign is `c`, which is then passed.
+// Passes the next sign if it is `c`; false if it is not.
 static bool take(literal *l, char c) {
     skip_space(l);
     if (l->at >= l->end || *l->at != (unsigned char)c) return false;

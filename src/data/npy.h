@@ -84,7 +84,7 @@ int64_t npy_format(const npy_header *h, unsigned char out[NPY_WRITE_MOST]);
 // number of the wanted range and an integer is wanted.
 int64_t npy_convert(npy_type from, bool swapped, const void *in, npy_type to, void *out, int64_t count);
 
-// Whether npy_convert can do it.
+// True if npy_convert can convert.
 bool npy_converts(npy_type from, npy_type to);
 
 // One character of UTF-8 text of `bytes` bytes: its length, or 0 where it is not valid. And back: up to 4 bytes, 0 for

@@ -17,7 +17,7 @@ enum { SET_VERSION = 2, SET_CLASSES_MOST = 64, SET_NAME_MOST = 31 };
 // The entry that makes an .npz a dataset.
 extern const char set_mark[];
 
-// What training takes where a description says nothing else: the share of the samples, and the windows' lengths. The
+// Defaults of training: the share of the samples, and the windows' lengths. The
 // scaler in a file is fitted on them; training fits its own.
 extern const double set_train_share;
 int64_t set_window(const dataset *d, int stream);

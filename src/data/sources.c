@@ -27,7 +27,7 @@ static bool next_cell(const char **line, const char *end, const char **cell, siz
     return true;
 }
 
-// Whether a cell holds a number and nothing else; a day such as 20240102 is none.
+// True if a cell holds a number and nothing else; a day such as 20240102 is none.
 static bool is_number(const char *cell, size_t n) {
     when_stamp stamp;
     bool digit = false;

@@ -53,7 +53,7 @@ void sources_done(sources *s);
 // The words of a dataset that is made of them: sources, label, how files were read.
 json_t *sources_about(const sources *s, const build_options *o, const bars_options *reading);
 
-// What a file holds, by its first bytes and rows.
+// Kind of a file, by its first bytes and rows.
 typedef enum { SOURCE_BARS, SOURCE_ARRAYS, SOURCE_RECORDS, SOURCE_PANEL } source_kind;
 
 // All bars of a file, by symbol; adds them to the files. A file with a header alone adds none where spans are known.

@@ -1,4 +1,4 @@
-// What strategy_*.c share: the quantities that rules read, and how a rule answers. Private to strategies.
+// Shared by strategy_*.c: the quantities that rules read, and how a rule answers. Private to strategies.
 #ifndef TRADEWIND_DATA_STRATEGY_RULE_H
 #define TRADEWIND_DATA_STRATEGY_RULE_H
 

@@ -212,7 +212,7 @@ static size_t market_bytes(const market *m) {
     return (size_t)words * 4 + 16 * 64;
 }
 
-// What the generator needs while it works, in doubles: flow, signal, returns and three parts of the signal;
+// The generator's scratch, in doubles: flow, signal, returns and three parts of the signal;
 // participation.
 static bool market_work(market *m, double **work, err *e) {
     size_t values = (size_t)(6 * m->bars + m->hours);

@@ -78,7 +78,7 @@ static bool find_x(windows *w, const npz *z, const npz_entry *n, bool vector_giv
     return true;
 }
 
-// What is left to recognise by its name.
+// Finds the remaining arrays by their names.
 static bool find_usual(windows *w, const npz *z, err *e) {
     static const char *const label[] = {"labels", "label", "y"}, *const target[] = {"targets", "target"},
                              *const time[] = {"time", "times", "timestamps"};
@@ -177,7 +177,7 @@ static bool check_rank(const npz *z, const npz_entry *n, int least, int most, co
         n->header.rank, npy_type_name(n->header.type));
 }
 
-// Whether what is missing is there as a pickle: an entry of this name or, where it ends with _, of this beginning.
+// True if a missing array is there as a pickle: an entry of this name or, where it ends with _, of this beginning.
 static bool is_pickled(const npz *z, const char *name, err *e) {
     size_t n = strlen(name);
     for (int64_t i = 0; i < z->entries; i++) {
@@ -188,7 +188,7 @@ static bool is_pickled(const npz *z, const char *name, err *e) {
     return false;
 }
 
-// Whether there is something to learn from and something to learn.
+// Refuses files without inputs, or without labels and targets.
 static bool check_there(const windows *w, const npz *z, err *e) {
     if (!w->streams && !w->vector && is_pickled(z, "x_", e)) return false;
     if (!w->label && !w->target && is_pickled(z, "labels", e)) return false;

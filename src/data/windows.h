@@ -46,7 +46,7 @@ typedef struct {
 // targets, or shapes that do not go together.
 bool windows_find(windows *w, const npz *z, const char *names, arena *a, err *e);
 
-// Whether an entry is a stream, the vector, or one of the lists.
+// True if an entry is a stream, the vector, or one of the lists.
 bool windows_uses(const windows *w, const npz_entry *n);
 
 // ERR_INPUT that names number `at` of an array as one that is not finite.

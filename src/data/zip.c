@@ -413,8 +413,8 @@ static uint16_t flags_of(const char *name) {
     return 0;
 }
 
-// What local and central header share: version (4.5, for zip64), flags, method, time (none: 1980-01-01), CRC-32 and
-// sizes.
+// Fields that local and central header share: version (4.5, for zip64), flags, method, time (none: 1980-01-01), CRC-32
+// and sizes.
 static unsigned char *put_common(unsigned char *p, const struct zip_written *m, uint32_t packed, uint32_t size) {
     p = put(p, 45, 2);
     p = put(p, flags_of(m->name), 2);

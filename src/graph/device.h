@@ -86,7 +86,7 @@ typedef enum {
     MEMORY_OF_CARD,    // the card's monitor shows no processes: what the card's use grew by since the queue was opened
 } memory_source;
 
-// What this process takes of a card, as the card's own monitor counts it.
+// Memory of a card that this process takes, as the card's own monitor counts it.
 typedef struct {
     memory_source source;
     size_t slab;        // what `allocate` gave out
@@ -94,7 +94,7 @@ typedef struct {
     size_t used, total; // of the card, by everyone
 } device_memory;
 
-// What a device shows at a moment. Negative: it does not show that.
+// Readings of a device at a moment. Negative: it does not show that.
 typedef struct {
     double used, total;         // bytes of its memory: in use by everyone, and in all
     double process, others;     // bytes in use by this process, and by all others together
@@ -135,7 +135,7 @@ typedef struct device {
     void (*identify)(const queue *q, device_identity *i);
     size_t (*available)(const queue *q);              // bytes that a slab could take now
     bool (*memory)(const queue *q, device_memory *m); // false where nobody counts
-    // Of this moment; false where it shows nothing. Beside all other calls but close, from any one thread; in
+    // Readings of this moment; false where it shows nothing. Beside all other calls but close, from any one thread; in
     // milliseconds, and it allocates nothing.
     bool (*readings)(const queue *q, device_readings *r);
     void *(*allocate)(queue *q, size_t bytes, err *e); // zeroed; the one slab

@@ -49,7 +49,7 @@ static void assign_node(graph *g, const node *n, precision p) {
     }
 }
 
-// Whether somebody reads a tensor, and everybody in the low type.
+// True if a tensor has readers, and all of them read it in the low type.
 static bool read_low(const graph *g, tensor t) {
     int readers = 0;
     for (int i = 0; i < g->nodes; i++) {

@@ -4,8 +4,8 @@
 //   fp32    results in fp32 whatever comes in: losses, statistics, sums
 //   follow  results in the type of the first floating-point input: moves, sums of two, dropout
 //
-// What is gathered for operators alone that round it to the low type anyway is stored so (node.loose, node.rounds): the
-// bits of everything else stay the same. What the host may read (graph_keep) stays fp32.
+// Gathered values whose readers all round them to the low type are stored in it (node.loose, node.rounds): the
+// bits of everything else stay the same. Tensors that the host may read (graph_keep) stay fp32.
 // Constants keep the type of their memory, parameters their fp32 master, states the type they were given. tf32 is a way
 // of multiplying, not of storing, so it assigns what fp32 does. fp64 makes every fp32 tensor double; it exists for
 // tests.

@@ -21,7 +21,7 @@ typedef struct {
 
 typedef struct graph graph;
 
-// What a tensor is, which decides where it lives.
+// Role of a tensor; it decides where the tensor lives.
 typedef enum {
     ROLE_CONSTANT,   // data of the caller: a series, class weights
     ROLE_PARAMETER,  // a piece of the parameter slab
@@ -69,7 +69,7 @@ typedef struct {
     dtype data_type;  // ROLE_CONSTANT: the type of `data`
 } tensor_info;
 
-// What happens to an input's gradient: nothing, overwrite, or add to what an earlier node left.
+// Fate of an input's gradient: nothing, overwrite, or add to an earlier node's.
 typedef enum { FLOW_NONE, FLOW_WRITE, FLOW_ADD } flow;
 
 typedef struct {
@@ -113,8 +113,8 @@ void graph_begins(graph *g, tensor parameter, init begin);
 // Marks a constant as part of a dataset, of which all programs of a process read one copy (graph/store.h).
 void graph_share(graph *g, tensor constant);
 
-// Whether weight decay acts on a parameter where it is told to act on weights only: biases and gains, which have one
-// dimension, stay out, and so does what graph_undecayed marks, such as embeddings of positions.
+// True if weight decay that acts on weights only acts on a parameter. Biases and gains, which have one dimension, do
+// not decay, nor do parameters that graph_undecayed marks, such as embeddings of positions.
 void graph_undecayed(graph *g, tensor parameter);
 bool graph_decays(const graph *g, tensor parameter);
 
@@ -164,7 +164,7 @@ tensor graph_gradient(const graph *g, tensor t);
 // The node's k-th output, found from its first, for operators that return several.
 tensor graph_sibling(const graph *g, tensor t, int k);
 
-// Whether the precision pass allowed products in tf32.
+// True if the precision pass allowed products in tf32.
 bool graph_tf32(const graph *g);
 
 // Who computes large products on a card; a note for plans that are made from here on, at any time. PRODUCTS_AUTO unless

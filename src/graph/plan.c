@@ -135,7 +135,7 @@ static void list_add(plan *p, const graph *g, phase ph) {
         if (graph_node(g, i)->phase == ph) p->list[p->instructions++] = (instruction){.node = i};
 }
 
-// Whether a tensor is made by a node of the segment.
+// True if a node of the segment makes the tensor.
 static bool is_made_in(const graph *g, tensor t, int segment) {
     const tensor_info *info = t.id ? graph_info(g, t) : NULL;
     return info && info->role == ROLE_ACTIVATION && graph_node(g, info->producer)->segment == segment;
@@ -212,7 +212,7 @@ static int block_add(builder *b, owner_kind kind, int id, size_t bytes, int firs
     return p->blocks++;
 }
 
-// Where an instruction finds a tensor's block: in its second life if both belong to a segment that is computed again
+// Where an instruction finds a tensor's block: in its second life if both belong to a segment that is recomputed
 // and the instruction comes after the forward pass.
 static int *block_slot(const plan *p, const graph *g, instruction in, tensor t) {
     const node *n = graph_node(g, in.node);

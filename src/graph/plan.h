@@ -6,7 +6,7 @@
 // is alive from the instruction that first writes it to the last one that reads it; two blocks whose lives meet never
 // overlap. Parameters, states and constants live for the whole run and lie in stores.
 //
-// Segments that are computed again have two lives: activations of the first die as the forward pass goes on, but for
+// Segments that are recomputed have two lives: activations of the first die as the forward pass goes on, but for
 // what other segments read; before the segment's backward instructions its forward ones stand a second time, as far as
 // these need them, and write the blocks of the second life.
 #ifndef TRADEWIND_GRAPH_PLAN_H
@@ -58,7 +58,7 @@ typedef struct plan {
     int blocks;
     plan_block *block;
     plan_owner *owner;
-    int again;          // segments that are computed again: 1 .. again
+    int again;          // segments that are recomputed: 1 .. again
     int *of_tensor;     // [tensors + 1] block of a tensor, or -1
     int *of_again;      // the same of its second life
     int *of_reserve;    // [nodes]
@@ -76,7 +76,7 @@ typedef struct {
     int linger_long;  // the same for all of them where it costs little
     int linger_small; // the same for small blocks, where it costs little: calls that share a launch share no memory
     size_t guard;     // bytes left free behind every block, for tests; guarded blocks share no memory
-    int again;        // so many segments, from the first on, are computed again
+    int again;        // so many segments, from the first on, are recomputed
 } plan_options;
 
 // Fills an instruction's call with shapes; every address is NULL. For planning and for programs, which add the

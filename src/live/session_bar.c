@@ -41,6 +41,13 @@ void session_abandon(session *s) {
     end_notes(s, false);
 }
 
+bool session_tell(session *s, int k, int64_t time, const char *kind, limits_answer a, const char *text, err *e) {
+    if (!journal_begin(s->journal, e)) return false;
+    session_note(s, k, time, kind, a, text);
+    session_keep_limits(s, k); // one of them may have said stop
+    return session_commit(s, e);
+}
+
 void session_give(session *s, int k, const session_intent *i) {
     bool given = !s->listener.intent || s->listener.intent(s->listener.arg, i);
     s->trader[k].unsent = given ? i->intent.id : 0;

@@ -66,6 +66,16 @@ struct session {
     int notes;
 };
 
+// The rules of all instruments, from the journal or made of the run, and their books.
+bool session_make_rules(session *s, trained *own, const char *run, err *e);
+
+// For those who score the answers later (live/drift.h): the run that answers from here on. Inside a transaction.
+void session_keep_meaning(session *s, const char *run);
+
+// Opens a model on the board; it takes the place of the one before only where nothing fails.
+bool session_open_model(session *s, const trained_options *run, err *e);
+void session_close_model(session *s);
+
 // Warms up: from the run's data, or from files.
 bool session_warm_data(session *s, const dataset *d, int64_t until, err *e);
 bool session_warm_files(session *s, const char *const *file, int files, int64_t until, err *e);
@@ -79,6 +89,9 @@ bool session_load_state(session *s, int k, err *e);
 
 // Takes a bar of the finest frame.
 bool session_bar(session *s, int k, const feed_event *ev, err *e);
+
+// Takes the bar that waits for a coarser one, where there is such.
+bool session_release(session *s, int k, err *e);
 
 // Closes an instrument's position at once, in a transaction of its own: the order fills at the next open.
 bool session_go_flat(session *s, int k, err *e);
@@ -95,6 +108,9 @@ const char *session_key(char key[SESSION_KEY_ROOM], const char *what, const trad
 
 // An event for the journal, inside a transaction, and behind its commit for the listener. `kind` must outlive it.
 void session_note(session *s, int k, int64_t time, const char *kind, limits_answer answer, const char *text);
+
+// The same in a transaction of its own, with the limits' state: one of them may have said stop.
+bool session_tell(session *s, int k, int64_t time, const char *kind, limits_answer answer, const char *text, err *e);
 
 // The end of a transaction with notes: they are told, or forgotten where it fails or is taken back.
 bool session_commit(session *s, err *e);

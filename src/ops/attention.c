@@ -37,7 +37,7 @@ tensor op_attention(graph *g, tensor qkv, tensor mask, attention_settings settin
 // Heads of samples are taken in so many pieces, each with room of its own.
 enum { PIECES = 64 };
 
-// What is kept of a query: the largest score, and the sum of exp(score - largest).
+// Statistics of a query: the largest score, and the sum of exp(score - largest).
 typedef struct {
     real top, sum;
 } softmax;
@@ -127,7 +127,7 @@ static void normalise(const head *w, int64_t n, softmax m) {
     for (int64_t j = 0; j < n; j++) w->p[j] = is_key(w, j) ? (real)exp((double)(w->p[j] - m.top)) * part : 0;
 }
 
-// What dropout multiplies the probabilities of query i with.
+// Draws dropout's factors of the probabilities of query i.
 static void draw_keep(const head *w, int64_t i, int64_t n) {
     float probability = ((const attention_settings *)w->c->attr)->dropout;
     random_key key = random_key_of(w->c->step);

@@ -1,4 +1,4 @@
-// What operators carry besides tensors: settings in builders' prototypes and the records that kernels read. Compiled by
+// Attributes of operators: settings in builders' prototypes and the records that kernels read. Compiled by
 // C and by nvcc.
 #ifndef TRADEWIND_OPS_ATTR_H
 #define TRADEWIND_OPS_ATTR_H

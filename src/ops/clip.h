@@ -1,4 +1,4 @@
-// What follows from a step's sum of squared gradients, for every device: the factor of the optimizer, the counts, and
+// Consequences of a step's sum of squared gradients, for every device: the factor of the optimizer, the counts, and
 // the loss scale's next value. Compiled by C and by nvcc.
 #ifndef TRADEWIND_OPS_CLIP_H
 #define TRADEWIND_OPS_CLIP_H

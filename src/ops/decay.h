@@ -1,4 +1,4 @@
-// What optimizers share: which elements of the slabs weight decay acts on.
+// Shared by optimizers: which elements of the slabs weight decay acts on.
 //
 // A parameter starts at a multiple of SLAB_ALIGN elements, so a byte for every SLAB_ALIGN of them says it all. Where
 // all decay there is no such table.
@@ -23,7 +23,7 @@ static inline tensor decay_table(graph *g, decay_scope scope) {
 
 #else
 
-// Whether element i decays.
+// True if element i decays.
 static inline bool decay_at(const int8_t *decays, int64_t i) {
     return !decays || decays[i / SLAB_ALIGN];
 }

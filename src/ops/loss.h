@@ -1,4 +1,4 @@
-// What the losses share: rows summed in fixed pieces, so that the sum has the same bits on any number of threads.
+// Shared by the losses: rows summed in fixed pieces, so that the sum has the same bits on any number of threads.
 //
 // A loss yields {sum, normaliser}. The division happens once, in the optimizer step, so that any split of a batch into
 // micro-batches gives the same gradient. Its own incoming gradient is {scale, 0}: element 0 multiplies what goes back.

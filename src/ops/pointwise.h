@@ -1,4 +1,4 @@
-// What losses of each prediction and its target share: mse, mae and their kin differ in one function and its slope.
+// Shared by losses of a prediction and its target: mse, mae and their kin differ in one function and its slope.
 //   prediction, target [B, C], weight [B] (of rows) -> {sum, normaliser}, the normaliser counting elements
 // Divided, they give the mean over elements that PyTorch's losses have. A row of weight 0 is never read.
 // A fourth input, scale [B], divides the rows' sums; a row of scale 0 is one of weight 0.
@@ -30,7 +30,7 @@ static inline tensor pointwise_node(graph *g, op o, tensor prediction, tensor ta
 
 typedef real pointwise_fn(const call *c, real prediction, real target);
 
-// What a row's elements are multiplied with; 0: it is not read.
+// Factor of a row's elements; 0: the row is not read.
 static inline real pointwise_factor(const call *c, int64_t b) {
     real w = ((const real *)c->in[2].data)[b];
     if (c->inputs < 4 || w == 0) return w;

@@ -40,7 +40,7 @@ RNG_FN uint32_t random_threshold(float probability) {
     return t < 1 ? 1 : t >= 65535 ? 65535 : (uint32_t)t;
 }
 
-// What is kept is multiplied with this.
+// Factor of the elements that dropout keeps.
 RNG_FN double random_scale(float probability) {
     return 65536.0 / (65536 - random_threshold(probability));
 }

@@ -58,7 +58,7 @@ SCHEDULE_FN double schedule_one_cycle(const lr_schedule *s, double update) {
     return rest > 0 ? schedule_bend(s->end, (update - s->peak) / rest) : s->end;
 }
 
-// What the rate of update number `update`, counted from 0, is multiplied by.
+// Factor of the learning rate at update number `update`, counted from 0.
 SCHEDULE_FN double schedule_factor(const lr_schedule *s, uint64_t update) {
     if (s->kind == SCHEDULE_ONE_CYCLE) return schedule_one_cycle(s, (double)update);
     if (update < s->warmup) return fma(1 - s->start, (double)update / (double)s->warmup, s->start);

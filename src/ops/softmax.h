@@ -1,4 +1,4 @@
-// What losses over classes share: their rule, and a row's softmax. Inputs of the call: logits [B, K], label [B] (i32),
+// Shared by losses over classes: their rule, and a row's softmax. Inputs of the call: logits [B, K], label [B] (i32),
 // weight [B], class_weight [K] or none.
 #ifndef TRADEWIND_OPS_SOFTMAX_H
 #define TRADEWIND_OPS_SOFTMAX_H

@@ -16,10 +16,10 @@ typedef enum { CHECKPOINT_EPOCH, CHECKPOINT_STEP, CHECKPOINT_LAST, CHECKPOINT_KI
 // "DIR/checkpoint_epoch_50.safetensors", which the caller frees.
 char *checkpoint_path(const char *dir, checkpoint_kind kind, uint64_t number);
 
-// Whether a file's name, without its directory, is that of a checkpoint.
+// True if a file's name, without its directory, is that of a checkpoint.
 bool checkpoint_named(const char *name, checkpoint_kind *kind, uint64_t *number);
 
-// Whether a directory has files of checkpoints; they may be damaged.
+// True if a directory has files of checkpoints; they may be damaged.
 bool checkpoint_any(const char *dir);
 
 // Writes a checkpoint of a run that has taken `step` steps. The notes "checkpoint", "step" and "sum" are added.

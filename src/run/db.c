@@ -12,7 +12,7 @@ enum { WAITING_MOST = 8192, FIELDS_MOST = 12, BUSY_MS = 20 };
 
 static const double write_every = 0.5;
 
-// What can wait in the queue, and how it is written.
+// Kinds of rows that wait in the queue, and how each is written.
 typedef enum {
     ROW_RUN,
     ROW_FORGET_STEPS,
@@ -190,7 +190,7 @@ static void put_real(row *r, double v) {
     next(r, FIELD_REAL)->real = v;
 }
 
-// What is not known is negative.
+// Puts a value, or NULL for a negative one, which stands for unknown.
 static void put_known(row *r, double v) {
     if (v >= 0)
         put_real(r, v);

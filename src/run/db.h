@@ -42,7 +42,7 @@ typedef struct {
     double loss_min, loss_mean, loss_max, grad_norm, lr;
 } db_steps_row;
 
-// What a device showed at a moment: bytes, percent, degrees Celsius, watts, MHz. Negative: it did not.
+// Readings of a device at a moment: bytes, percent, degrees Celsius, watts, MHz. Negative: it did not.
 typedef struct {
     double time;
     double memory_used, memory_total;     // of the device, by everyone; in all
@@ -85,7 +85,7 @@ void db_tick(db *d);
 // Writes what waits now, and on the disk; a checkpoint that follows finds its past there.
 void db_sync(db *d);
 
-// Whether rows were lost or cannot be written now, and why.
+// True if rows were lost or cannot be written now, and why.
 bool db_trouble(const db *d, err *why);
 
 // Reading
@@ -100,7 +100,7 @@ typedef struct {
     double loss;                // of its last steps, the mean
 } db_summary;
 
-// Whether this version can go on with a file, or there is none; ERR_INPUT where a newer one has written it. All that
+// True if this version can go on with a file, or there is none; ERR_INPUT where a newer one has written it. All that
 // read refuse such a file too.
 bool db_known(const char *path, err *e);
 
@@ -119,7 +119,7 @@ bool db_read(db_reader *r, db_summary *out, err *e);
 // The text of the last event of a kind; empty where there is none.
 bool db_read_event(db_reader *r, const char *kind, char *text, size_t room, err *e);
 
-// What the samples of all the run's time say; none where an earlier version has written the file.
+// Gauges over the samples of all the run's time; none where an earlier version has written the file.
 bool db_read_samples(db_reader *r, db_gauges *out, err *e);
 
 // Calls `use` with every metric of an epoch.

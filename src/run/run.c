@@ -56,7 +56,7 @@ static bool is_member(const char *name) {
     return false;
 }
 
-// Whether a name is that of a file of ours that was never finished: NAME.PID.N.tmp.
+// True if a name is that of a file of ours that was never finished: NAME.PID.N.tmp.
 static bool is_leftover(const char *name) {
     size_t n = strlen(name);
     char stem[256];

@@ -84,7 +84,7 @@ bool run_owns(const char *name);
 // Calls `use` with the directory of every fold of a walk that has begun, in no order.
 void run_each_fold(const char *walk, void (*use)(void *arg, const char *dir), void *arg);
 
-// Whether a path is a directory that a run has been in; whether a process trains there now.
+// True if a path is a directory that a run has been in; true if a process trains there now.
 bool run_is(const char *path);
 bool run_is_locked(const char *dir);
 

@@ -7,8 +7,8 @@
 
 static const char key_gb[] = "gpu_optimization.max_memory_gb", key_host[] = "gpu_optimization.max_host_memory_gb";
 
-// What a card's context grows by after the base is measured, whatever is recorded: 6 to 15 MB on an H200, by which
-// kernels are loaded. And what a run adds to a process beside its plan: the log, run.db, stacks, the description of the
+// Growth of a card's context after the base is measured, whatever is recorded: 6 to 15 MB on an H200, by which
+// kernels are loaded. And a run's share of the process beside its plan: the log, run.db, stacks, the description of the
 // plan itself.
 enum { CARD_ALLOWANCE = 24 << 20, HOST_ALLOWANCE = 8 << 20 };
 
@@ -32,7 +32,7 @@ static void set_limit(budget *b, double bytes) {
     if (left < b->slab) b->slab = left;
 }
 
-// Whether the machine has what the host's limit allows, beside a card too.
+// Refuses a host limit above the machine's memory, beside a card too.
 static bool check_host(const config *c, const settings *s, err *e) {
     double machine = machine_look("").total;
     if (machine < 0 || s->max_host_memory <= machine) return true;

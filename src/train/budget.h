@@ -1,4 +1,4 @@
-// What a plan may take of a machine: the one place that knows the user's limits.
+// Memory that a plan may take of a machine: the one place that knows the user's limits.
 //
 // A card's limit counts what its own monitor counts for this process: the base (context, kernels, recordings) and the
 // slab. The base is measured before there is a slab, so an allowance stands for what is loaded later, recordings are
@@ -28,7 +28,7 @@ typedef struct {
     size_t host_limit;   // beside a card: bytes for ring and copies; 0: no limit
 } budget;
 
-// What a plan needs: on the device, and of the host beside it. On the CPU it is all the same memory.
+// Memory that a plan needs: on the device, and of the host beside it. On the CPU it is all the same memory.
 typedef struct {
     size_t slab, ring, copies;
     size_t recorded; // beside the slab: what a card's recordings of the steps take
@@ -41,17 +41,17 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
 // Bytes of the device that a plan takes: what is planned, and on a card its recordings; what must fit into `slab`.
 size_t budget_need(const budget *b, const demand *n);
 
-// What is planned of that; and what is allowed for beside it and the base: recordings, and what nobody plans.
+// The planned part of a demand; and the allowance beside it and the base: recordings, and memory that nobody plans.
 size_t budget_planned(const budget *b, const demand *n);
 size_t budget_beside(const budget *b, const demand *n);
 
-// Whether a plan fits.
+// True if a plan fits.
 bool budget_takes(const budget *b, const demand *n);
 
 // The same; ERR_RUN with the figures, and with the smallest limit that would do where a limit is what is in the way.
 bool budget_fits(const budget *b, const demand *n, const char *device, err *e);
 
-// Whether the limit, rather than the memory that is free, keeps a plan out.
+// True if the limit, rather than the free memory, keeps a plan out.
 bool budget_is_low(const budget *b, const demand *n);
 
 // The smallest limit, in bytes, under which a plan fits; and in GB of 2^30 bytes, rounded up to what can be typed and
@@ -59,11 +59,11 @@ bool budget_is_low(const budget *b, const demand *n);
 size_t budget_least(const budget *b, const demand *n);
 double budget_gb(size_t bytes);
 
-// Whether others hold so much of the card that the limit, or without one 95 % of the card, cannot be had; a line that
+// True if others hold so much of the card that the limit, or without one 95 % of the card, cannot be had; a line that
 // says so.
 bool budget_is_shared(const budget *b, char *line, size_t room);
 
-// Whether what the monitor counts now, once steps were recorded, is within the limit; ERR_RUN otherwise.
+// Compares the monitor's count, once steps were recorded, with the limit; ERR_RUN above it.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);
 
 #endif

@@ -5,14 +5,14 @@
 #include "train/predictor.h"
 #include "train/trainer.h"
 
-// What a device does and what starting costs there.
+// A device's rates, and the cost of starting work there.
 typedef struct {
     double products, bytes, copied; // a second
     double call, step;              // seconds of one; steps are those of a sequence, one after the other
     int64_t rows_least;
 } rates;
 
-// What an H200 reached in the timed cases of bench/results, and its bus; a processor of a few cores.
+// Rates of an H200 in the timed cases of bench/results, and of its bus; of a processor of a few cores.
 static rates rates_of(const chooser *c, precision p) {
     if (c->device->host_memory)
         return (rates){.products = 3e10, .bytes = 1e10, .copied = 5e9, .call = 5e-6, .rows_least = 32};
@@ -29,7 +29,7 @@ static job *job_of(const chooser *c, bool host) {
 
 // The guess
 
-// What a row of a micro-batch costs; calls and steps are of all rows.
+// Cost of one row of a micro-batch; calls and steps are those of all rows.
 typedef struct {
     double products, bytes, calls, steps;
 } load;
@@ -133,16 +133,16 @@ demand choose_demand(const chooser *c, const way *w) {
 
 // The search
 //
-// Time rises with the parts of a split and with what is computed again; of memory that is not so. What is computed
-// again may take more than it saves where the most is alive elsewhere, and small blocks are kept longer than large ones
-// (graph/plan.h), so that a smaller micro-batch may take more than a larger one. So every amount computed again is
-// looked at by itself. Of its splits the plans do take more with fewer parts, but for what small blocks take more: an
-// eighth and 4 MB of what is planned. So what a split takes, less that and some more for how blocks happen to lie, is
-// the least that any with fewer parts takes.
+// Time rises with the parts of a split and with the segments recomputed. Memory does not always fall with them:
+// recomputing may take more than it saves where the peak lies elsewhere, and small blocks are kept longer than large
+// ones (graph/plan.h), so that a smaller micro-batch may take more than a larger one. So every amount of recomputation
+// is looked at by itself. Within one amount, fewer parts take more memory, except for small blocks, whose share is at
+// most an eighth and 4 MB of the plan. So a split's memory, less that share and a margin for how blocks happen to lie,
+// is a lower bound for every split with fewer parts.
 
 enum {
     PARTS_ROOM = 160, // all up to 8, then at least a quarter more each time, to 10^13: 140
-    AGAIN_ROOM = 9,   // amounts computed again: all of so many, or so many spread over them
+    AGAIN_ROOM = 9,   // amounts recomputed: all of so many, or so many spread over them
 };
 
 // A way, as far as it was looked at.
@@ -158,7 +158,7 @@ typedef struct {
     const budget *b;
     int64_t parts[PARTS_ROOM]; // rising
     int count;
-    int again[AGAIN_ROOM]; // segments computed again, rising
+    int again[AGAIN_ROOM]; // segments recomputed, rising
     int agains;
     double most[2]; // seconds of what is offered, by place
     way least;      // takes the least memory, so many bytes
@@ -210,7 +210,7 @@ static void note_least(search *s, const way *w, size_t need) {
     s->least = *w;
 }
 
-// The way that takes the least memory, among those with so much computed again and what was found before.
+// The way that takes the least memory, among those with so much recomputed and what was found before.
 static void look_among(search *s, bool host, int k) {
     for (int i = offered(s, host, k) - 1; i >= 0; i--) {
         const looked *l = look(s, host, i, k);
@@ -220,7 +220,7 @@ static void look_among(search *s, bool host, int k) {
     }
 }
 
-// From the most computed again on: it is most often there, and the rest then needs few looks.
+// From the most recomputed on: it is most often there, and the rest then needs few looks.
 static way least(search *s) {
     for (int host = 0; host < 2; host++)
         for (int k = s->agains - 1; job_of(s->c, host) && k >= 0; k--) look_among(s, host, k);
@@ -228,14 +228,15 @@ static way least(search *s) {
     return s->least;
 }
 
-// Whether a split is so far from fitting that none with fewer parts does. Those have no smaller batches on the host.
+// True if a split is so far from fitting that none with fewer parts fits. Fewer parts mean no smaller batches on the
+// host.
 static bool is_far(search *s, bool host, int i, int k) {
     const looked *l = look(s, host, i, k);
     demand beside = {.ring = l->demand.ring, .copies = l->demand.copies};
     return l->floor > s->b->slab || !budget_takes(s->b, &beside);
 }
 
-// The first split that fits with so much computed again, if that is faster than what was found before; the first of
+// The first split that fits with so much recomputed, if that is faster than what was found before; the first of
 // equals stays.
 static void look_for_best(search *s, bool host, int k) {
     int low = 0, end = offered(s, host, k);
@@ -276,7 +277,7 @@ static void list_parts(search *s) {
         if (effective % k == 0) add_parts(s, effective / k);
 }
 
-// Segments computed again: as many as the description says; or from none to all but one, which is computed at once.
+// Segments recomputed: as many as the description says; or from none to all but one, which is computed at once.
 static void list_again(search *s) {
     const job *j = s->c->near ? s->c->near : s->c->far;
     int segments = graph_segments(j->g), asked = s->c->settings->recompute;
@@ -358,7 +359,7 @@ int choose_again_most(const chooser *c) {
     return s.again[s.agains - 1];
 }
 
-// The last amount computed again with which a split is offered, which it is with the first.
+// The last amount recomputed with which a split is offered, which it is with the first.
 static int last_again(search *s, bool host, int i) {
     int k = s->agains - 1;
     while (k > 0 && way_of(s, host, i, k).seconds > s->most[host]) k--;

@@ -1,9 +1,9 @@
-// The planner as a chooser: where the data lie, how the effective batch is split and what is computed again, so that a
+// The planner as a chooser: where the data lie, how the effective batch is split and what is recomputed, so that a
 // job fits into a budget and takes the least time.
 //
 // It runs nothing. A plan's memory is what the trainer would take (trainer_memory); its time is a guess by a model that
 // is stated here, with one set of rates for all cards, good enough to put plans in order:
-//   products   of a micro-batch forward, twice as many backward, and those computed again, at a rate by device and
+//   products   of a micro-batch forward, twice as many backward, and those recomputed, at a rate by device and
 //              precision; of fewer rows than `rows_least` they take as long as of so many
 //   bytes      that forward reads and writes, three times, and again, at the rate of the device's memory
 //   calls      a fixed time each, and for each step of a sequence that an LSTM goes through
@@ -13,7 +13,7 @@
 // accepted runs at half the rate or better. Where no limit is set that holds for each place of the data by itself: what
 // has no room on a card is streamed, however long that takes.
 //
-// What is computed again is chosen from up to nine amounts, spread over all that there are.
+// Recomputation is chosen from up to nine amounts, spread over all that there are.
 //
 // The same arguments give the same choice. A smaller budget never gives a faster plan.
 //
@@ -31,7 +31,7 @@ typedef struct {
     bool host;      // batches come from the host
     int64_t batch;  // rows of a micro-batch
     int64_t parts;  // micro-batches in a step
-    int again;      // segments that are computed again
+    int again;      // segments that are recomputed
     double seconds; // of a step, guessed
 } way;
 
@@ -53,10 +53,10 @@ typedef struct {
     int looks;   // plans that were measured
 } choice;
 
-// Whether two ways of one effective batch are the same: place, split and what is computed again.
+// True if two ways of one effective batch are the same: place, split and recomputation.
 bool choose_same_way(const way *a, const way *b);
 
-// Segments computed again at most, where the planner chooses or the description says so.
+// Segments recomputed at most, where the planner chooses or the description says so.
 int choose_again_most(const chooser *c);
 
 choice choose_way(const chooser *c, const budget *b);
@@ -65,10 +65,10 @@ choice choose_way(const chooser *c, const budget *b);
 // device or from the host; the first that fits.
 choice choose_rows(const chooser *c, const budget *b);
 
-// Of the ways that are offered, the one that takes the least memory.
+// The way that takes the least memory.
 way choose_least(const chooser *c, const budget *b);
 
-// What a way takes. Lays the inputs out for it.
+// Memory that a way takes. Lays the inputs out for it.
 demand choose_demand(const chooser *c, const way *w);
 engine_memory choose_memory(const chooser *c, const way *w);
 
@@ -79,7 +79,7 @@ size_t choose_copies(const graph *g);
 // Bytes of the host that one copy of the weights takes.
 size_t choose_weights(const graph *g);
 
-// Bytes of a card that the recordings of steps with so many segments computed again take: a share for each call.
+// Bytes of a card that the recordings of steps with so many segments recomputed take: a share for each call.
 size_t choose_recorded(const graph *g, int again, bool training);
 
 // The guess, in seconds of a step.
@@ -89,12 +89,12 @@ double choose_seconds(const chooser *c, const way *w);
 settings choose_apply(const chooser *c, const way *w);
 
 // Ways that the description leaves open, to be shown beside a choice: of each place the splits up to the one behind the
-// chosen one, the last few of them, each with as little computed again as may be and with as much, and the choice
+// chosen one, the last few of them, each with as little recomputed as may be and with as much, and the choice
 // itself. Their number, at most `room`.
 int choose_others(const chooser *c, const budget *b, const way *chosen, way *list, int room);
 
 // The largest effective batch of one micro-batch a step: one that the budget takes and with one row more does not, with
-// nothing computed again or (`again`) with as much as can be; 0 where not even one row fits.
+// nothing recomputed or (`again`) with as much as can be; 0 where not even one row fits.
 int64_t choose_largest(const chooser *c, const budget *b, bool host, bool again);
 
 #endif

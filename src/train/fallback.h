@@ -15,7 +15,7 @@
 
 enum { FALLBACK_OVERFLOWS = 100, FALLBACK_LOOK = 1024 };
 
-// What to do: go on, change over to the other precision, or end the run, which has none.
+// The verdict: go on, change over to the other precision, or end the run, which has none.
 typedef enum { FALLBACK_STAY, FALLBACK_CHANGE, FALLBACK_END } fallback_verdict;
 
 // `in_a_row`: steps without a finite gradient, the last one included; `other`: there is a precision to change to.
@@ -25,7 +25,7 @@ fallback_verdict fallback_judge(precision p, double in_a_row, bool other);
 // go beyond it.
 int64_t fallback_ahead(int64_t steps);
 
-// What stands in for fp16 on a device.
+// The precision that stands in for fp16 on a device.
 precision fallback_of(bool computes_bf16);
 
 #endif

@@ -161,7 +161,7 @@ static void add_optimizer(job *j, const settings *s) {
     op_advance(j->g, PHASE_UPDATE);
 }
 
-// Of classes: scores, loss and confusion matrix.
+// Classes: scores, loss and confusion matrix.
 static tensor add_classes(
     job *j, const dataset *d, const split *sp, const settings *s, const model_spec *m, const job_inputs *in) {
     graph *g = j->g;
@@ -223,7 +223,7 @@ static tensor rescale(job *j, tensor x, tensor price, bool back) {
     return op_scale_rows(j->g, x, price, (scale_rows_settings){!back, by.std, by.mean});
 }
 
-// Of forecasts: what the model gives, loss and metrics.
+// Forecasts: the model's output, loss and metrics.
 static tensor add_forecast(job *j, const dataset *d, const settings *s, model_spec *m, const job_inputs *in) {
     graph *g = j->g;
     bool levels = settings_levels(s, d), series = settings_task(s, d) == METRIC_SERIES;

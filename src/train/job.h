@@ -19,7 +19,7 @@
 #include "graph/feed.h"
 #include "train/settings.h"
 
-// What holds a micro-batch.
+// Tensors of a micro-batch.
 typedef struct {
     tensor x[STREAMS_MOST], vector, weight;
     tensor label, target; // one of the two
@@ -28,7 +28,7 @@ typedef struct {
 
 enum { JOB_FEEDS_MOST = STREAMS_MOST + 4 };
 
-// What is counted of a forecast: tallies of absolute and squared errors, sMAPE / 100, and MASE by the naive forecast's
+// Metrics of a forecast: tallies of absolute and squared errors, sMAPE / 100, and MASE by the naive forecast's
 // error within the window.
 enum { FORECAST_MAE, FORECAST_MSE, FORECAST_SMAPE, FORECAST_MASE, FORECAST_METRICS };
 

@@ -52,10 +52,10 @@ double metric_owa(double smape, double mase, double naive2_smape, double naive2_
 
 // The table
 
-// What predictions are of: classes, targets, or the next values of series, of which more is known.
+// The thing predicted: classes, targets, or the next values of series, of which more is known.
 enum { METRIC_CLASSES = 1, METRIC_FORECASTS = 2, METRIC_SERIES = 4 };
 
-// What is known of a set of predictions. Parts that are not known are NULL or 0.
+// A set of predictions, for metrics. Parts that are not known are NULL or 0.
 typedef struct {
     double loss;
     const int64_t *confusion; // [classes, classes]
@@ -76,7 +76,7 @@ typedef struct {
 const metric *metric_find(const char *name);
 const metric *metric_at(int i);
 
-// What decides where nothing else was asked for: mcc for classes, smape for series, mae for other targets, which may
+// The default metric: mcc for classes, smape for series, mae for other targets, which may
 // lie around 0.
 const metric *metric_usual(unsigned task);
 

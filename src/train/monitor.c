@@ -47,7 +47,7 @@ static double time_of_day(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-// What the device counts as seconds of work is a share of the time since the last reading.
+// The device counts seconds of work; utilisation is their share of the time since the last reading.
 static double find_utilisation(monitor *m, const device_readings *r) {
     double now = clock_seconds(), passed = now - m->read_at, was = m->busy;
     m->busy = r->busy;
@@ -165,7 +165,7 @@ void monitor_free(monitor *m) {
 
 // The taker
 
-// Whether a use has come near to what it may be with this sample, having been clear of it before.
+// True if this sample's use comes near its limit and the one before did not.
 static bool comes_near(bool *near, double use, double most) {
     bool was = *near;
     if (use < 0 || most <= 0) return false;

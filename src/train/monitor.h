@@ -34,7 +34,7 @@ void monitor_free(monitor *m); // stops it too; NULL is fine
 // It is told again only when the use has been below 85 % in between.
 bool monitor_take(monitor *m, db_sample_row *row, char *warning, size_t room);
 
-// Of all samples that were taken so far.
+// Gauges over all samples so far.
 db_gauges monitor_gauges(const monitor *m);
 
 // Samples that found no place.

@@ -20,7 +20,7 @@ void naive_seasonal(const double *y, int64_t n, int64_t period, double *forecast
 // where the test finds no season, or the decomposition has an index that is no positive number, the last value.
 void naive_two(const double *y, int64_t n, int64_t period, double *forecast, int64_t horizon);
 
-// What MASE divides by: the mean of |y_t - y_(t-period)| over the series; 0 where it is constant or no longer than the
+// The divisor of MASE: the mean of |y_t - y_(t-period)| over the series; 0 where it is constant or no longer than the
 // period.
 double naive_scale(const double *y, int64_t n, int64_t period);
 

@@ -11,7 +11,7 @@ enum { DRAWS_MOST = 256, DRAWS_LEAST = 8 };
 // A gradient that is known to no better than this share of itself is not told from none.
 static const double error_most = 0.5;
 
-// Of the time, what the smaller batches may take: their mean counts for little in the gradient's part.
+// Share of the time that the smaller batches may take: their mean counts for little in the gradient's part.
 static const double small_share = 0.25;
 
 void noise_add(noise_draws *d, double squared_norm) {

@@ -1,7 +1,7 @@
 // Forecasts of series, judged on the host as the M4 competition did: sMAPE and MASE of each forecast over its horizon,
 // then the means of these; and the same of the naive2 forecasts from the same values.
 //
-// What a forecast knows are all values of its series up to its sample. MASE divides by the seasonal naive forecast's
+// A forecast knows all values of its series up to its sample. MASE divides by the seasonal naive forecast's
 // error over them; forecasts for which that is 0 have no MASE.
 #ifndef TRADEWIND_TRAIN_SERIES_H
 #define TRADEWIND_TRAIN_SERIES_H

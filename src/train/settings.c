@@ -343,7 +343,7 @@ bool settings_forecasts(const settings *s, const dataset *d) {
     return !loss_at(loss_for(&s->loss, d->label != NULL))->classes;
 }
 
-// Whether the data are one series of which the targets are the next values. Of bars a column is a feature.
+// True if the data are one series whose next values are the targets. A column of bars is a feature.
 static bool is_series(const dataset *d) {
     return d->streams == 1 && d->stream[0].series.width == 1 && !d->price;
 }

@@ -30,7 +30,7 @@ enum { PATIENCE_USUAL = 4 };
 // Where the data lie while training: whichever fits, on the device, on the host.
 typedef enum { RESIDENCY_AUTO, RESIDENCY_DEVICE, RESIDENCY_HOST } residency;
 
-// Whether windows and targets are divided by the window's level: where the data are a series, never, always.
+// Division of windows and targets by the window's level: where the data are a series, never, always.
 typedef enum { LEVEL_AUTO, LEVEL_OFF, LEVEL_ON } level_use;
 
 typedef struct {
@@ -50,13 +50,13 @@ typedef struct {
     double target_utilization; // tune: percent of the best rate that a batch must reach
     bool batch_open;           // the effective batch is what tune found (train/wisdom.h), or BATCH_USUAL
     bool split_open;           // how the effective batch is split is for the planner to choose (train/choose.h)
-    int recompute;             // segments that are computed again, or RECOMPUTE_AUTO: as the planner chooses
+    int recompute;             // segments that are recomputed, or RECOMPUTE_AUTO: as the planner chooses
     products_by products;      // who computes large products on a card
     double monitor_every;      // seconds from one sample to the next; 0: no monitor
     // train
     int64_t batch_size;       // rows of a micro-batch
     int64_t accumulation;     // micro-batches in a step; the product of the two is the effective batch
-    int again;                // segments that are computed again in the backward pass
+    int again;                // segments that are recomputed in the backward pass
     int64_t epochs, patience; // patience 0: none, of an agent
     int64_t steps;            // updates at most; 0: as many as the epochs have
     int ensemble;             // members; each is trained as a run of its own
@@ -99,22 +99,22 @@ bool settings_products_find(const char *name, products_by *p);
 // Fills `s` from a description that config_check has passed; `c` must outlive it.
 bool settings_read(const config *c, settings *s, err *e);
 
-// What decides which epoch is best: METRIC_CLASSES, METRIC_FORECASTS or METRIC_SERIES (train/metric.h) says what the
-// data are for. NULL where train.metric does not fit them.
+// The metric that decides which epoch is best: METRIC_CLASSES, METRIC_FORECASTS or METRIC_SERIES (train/metric.h) says
+// what the data are for. NULL where train.metric does not fit them.
 const metric *settings_metric(const config *c, unsigned task, err *e);
 
-// Whether streams of this dataset are to be scaled.
+// True if streams of this dataset are to be scaled.
 bool settings_scales(const settings *s, const dataset *d);
 
-// Whether a run on this dataset forecasts its targets, rather than tell classes; and whether windows and targets are
-// then divided by the window's level.
+// True if a run on this dataset forecasts targets, rather than classes; true if it divides windows and targets by the
+// window's level.
 bool settings_forecasts(const settings *s, const dataset *d);
 bool settings_levels(const settings *s, const dataset *d);
 
 // The name of what is minimised on this dataset.
 const char *settings_loss(const settings *s, const dataset *d);
 
-// What its predictions are of, as METRIC_CLASSES and so on.
+// The thing that a run predicts: METRIC_CLASSES and so on.
 unsigned settings_task(const settings *s, const dataset *d);
 
 // Which of the forecasts of a step stands for all: that of the quantile nearest to the median.

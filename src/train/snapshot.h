@@ -28,7 +28,7 @@ typedef struct {
     step_cursor cursor;       // as this half of it
 } standing;
 
-// What a snapshot is of. `best` is a slab of the best epoch's weights.
+// Parts of a snapshot. `best` is a slab of the best epoch's weights.
 typedef struct {
     engine *x;
     float *best;

@@ -209,7 +209,7 @@ void trainer_judge_by(trainer *t, const metric *m, const double naive2[2]) {
     t->at.stop.lower = !m->higher;
 }
 
-// What the device multiplies its schedule's factor with: the rate that the description gives, or where it fell to.
+// Learning rate before the device's schedule: the description's, or the one that the plateau rule has fallen to.
 static double rate(const trainer *t) {
     return t->s.rate.kind == RATE_PLATEAU ? t->at.plateau.lr : t->s.lr;
 }
@@ -338,7 +338,7 @@ static bool fall_back(trainer *t, const watcher *w, double clip[CLIP_COUNT], err
     return !w->on_change || w->on_change(w->arg, &r, e);
 }
 
-// Whether fp16 can go on, after a look at the counts.
+// Looks at the counts of overflows; fp16 goes on, changes over, or ends the run.
 static bool judge(trainer *t, const watcher *w, double clip[CLIP_COUNT], float *scale, err *e) {
     switch (fallback_judge(job_of(t)->precision, clip[CLIP_IN_A_ROW], job_of(t)->fallback != NULL)) {
     case FALLBACK_STAY: return true;
@@ -360,7 +360,7 @@ static bool look(trainer *t, const watcher *w, err *e) {
 
 // Reports of steps
 
-// What the device has summed since the last look, and the last step's loss.
+// Reads the device's sums since the last look, and the last step's loss.
 static bool look_at_steps(trainer *t, double now, err *e) {
     double totals[TALLY_COUNT];
     steps_seen *s = &t->seen;
@@ -541,7 +541,7 @@ bool trainer_checkpoint(trainer *t, const char *path, const safetensors_note *no
     return snapshot_save(&s, path, notes, note_count, e);
 }
 
-// Whether the device's record stands where the checkpoint says, among this job's samples.
+// True if the device's record stands where the checkpoint says, among this job's samples.
 static bool record_fits(const trainer *t) {
     const step_progress *p = &t->at.progress;
     const step_cursor *is = &t->at.cursor, of = inference_cursor(&t->split.train, (uint32_t)t->at.epoch, true);

@@ -284,12 +284,12 @@ static double guess(const sweep *s, int64_t batch) {
     return near ? near->seconds * fmax(1, (double)batch / (double)near->batch) : 0;
 }
 
-// Whether there is time for the fewest steps of a batch that tell anything.
+// True if there is time for the fewest steps of a batch that tell anything.
 static bool has_time(const sweep *s, int64_t batch) {
     return left(s) > STEPS_LEAST * guess(s, batch);
 }
 
-// What is left is shared out among the candidates that are left.
+// Seconds for one candidate: those that are left, shared among the candidates that are left.
 static double slot_of(const sweep *s, int candidates) {
     double slot = s->task->device->host_memory ? slot_cpu : slot_card;
     double share = candidates > 0 ? left(s) / candidates : slot;
@@ -361,7 +361,7 @@ static bool measure_batch(sweep *s, int precision, int64_t batch) {
     return !s->r->interrupted;
 }
 
-// Of the last rows that do not fit the first stands for all.
+// Several last rows that do not fit become one: the first.
 static void join_large(tune_result *r, int first) {
     int n = r->rows;
     while (n > first && r->row[n - 1].large) n--;
@@ -423,7 +423,7 @@ static const char *why_not_apart(const tune_task *t, int64_t small) {
     return t->split->train.count / 4 < NOISE_APART * small ? "too few samples" : "no time";
 }
 
-// What cannot be measured stays unknown; it keeps nobody from a table. The reason, where it was not measured.
+// Gives the reason where noise was not measured: it stays unknown then, and the table is made without it.
 static const char *measure_noise(sweep *s) {
     const tune_task *t = s->task;
     double seconds = fmin(2 * noise_share * t->seconds, left(s));
@@ -522,7 +522,7 @@ static bool time_trial(sweep *s, const chooser *c, const tune_trial *as, tune_ro
     return ok;
 }
 
-// Whether other products change nothing here: all are of sizes that the same kernels compute. The plan tells, as the
+// True if other products change nothing here: the same kernels compute all sizes. The plan tells, as the
 // library's have memory of their own.
 static bool is_same(const sweep *s, const chooser *c, const way *w, const tune_trial *as) {
     const tune_trial *first = &s->r->trial[0];

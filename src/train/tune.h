@@ -73,7 +73,7 @@ typedef struct {
     int precisions;
     int64_t batch[TUNE_BATCHES_MOST]; // effective, rising
     int batches;
-    // What to try of the winner: products and threads. The first is how the jobs and the queue are. Products other than
+    // Trials of the winner: products and threads. The first is how the jobs and the queue are. Products other than
     // these are not tried in fp32, where they are always the same.
     tune_trial trial[TUNE_TRIALS_MOST];
     int trials;     // 0: nothing is open
@@ -109,7 +109,7 @@ bool tune_run(const tune_task *t, tune_result *r, err *e);
 // From rates and noise scale: shares, the best rate, the knee and the winner. The knee is the smallest batch with the
 // target's share of the best rate. The winner is the knee, or the first batch that is no smaller than the later noise
 // scale where that is smaller; a scale after fewer than TUNE_LEARNT steps, from which it still grows, does not count.
-// Of a batch's ways the fastest counts; a precision that is not the usual one has to be faster than it by 5 %
+// The fastest of a batch's ways counts; a precision that is not the usual one has to be faster than it by 5 %
 // (TUNE_MARGIN).
 void tune_choose(tune_result *r, double target);
 

@@ -27,7 +27,7 @@ enum {
 
 #define KIND "tradewind wisdom"
 
-// What rates of the same may differ by, as a share.
+// Largest difference between two measured rates of one way, as a share.
 #define SAME_RATE 0.05
 
 // The key
@@ -84,7 +84,7 @@ static void add_loss(wisdom_key *k, const wisdom_about *a) {
     append(to, "%s%s", optimizer_name(s->optimizer.kind), s->max_norm > 0 ? ", clipped" : "");
 }
 
-// What the description fixes of a way, and the limits that a way has to keep.
+// Adds the parts of a way that the description fixes, and the limits that a way has to keep.
 static void add_described(wisdom_key *k, const settings *s, bool card) {
     static const char *const places[] = {"auto", "device", "host"};
     append(add_field(k, "precision", false), "%s", s->precision_open ? "open" : precision_name(s->precision));
@@ -100,7 +100,7 @@ static void add_described(wisdom_key *k, const settings *s, bool card) {
     if (s->max_host_memory > 0) append(to, ", %.0f bytes of the host", s->max_host_memory);
 }
 
-// What comes from files and drivers may be anything; JSON takes UTF-8 only.
+// Text from files and drivers may be anything; JSON takes UTF-8 only.
 static void make_plain(char *text) {
     for (; *text; text++)
         if (*text < ' ' || *text > '~') *text = '?';
@@ -332,7 +332,7 @@ __attribute__((format(printf, 2, 3))) static void put_line(char line[WISDOM_LINE
     term_one_line(line);
 }
 
-// Whether a file was made for the key; the line names the first field that differs.
+// True if a file was made for the key; otherwise the line names the first field that differs.
 static bool is_same(const wisdom_key *k, json_t *was, char line[WISDOM_LINE]) {
     for (int i = 0; i < k->fields; i++) {
         const wisdom_field *f = &k->field[i];
@@ -355,7 +355,7 @@ static bool is_whole(json_t *all) {
     return !kept || (json_is_string(kept) && strcmp(json_string_value(kept), sum_of(all, sum)) == 0);
 }
 
-// Whether the text is one of wisdom_keep's; what is in it then.
+// Takes a text of wisdom_keep apart; false if it is none.
 static bool read_file(
     json_t *all, const char **when, json_t **key, json_int_t *winner, wisdom_entry *list, int *count) {
     const char *kind;

@@ -1,4 +1,4 @@
-// What `tradewind tune` found, kept for `train` and `plan`: for each effective batch that was measured the best way to
+// Findings of `tradewind tune`, kept for `train` and `plan`: for each effective batch that was measured the best way to
 // run it, and which of them is the winner.
 //
 // A choice holds for what it was measured on and for nothing else: device, model, shapes, description, data and build.
@@ -23,13 +23,13 @@ typedef struct {
     char value[WISDOM_ROOM];
 } wisdom_field;
 
-// What a choice holds for.
+// The circumstances that a choice holds for.
 typedef struct wisdom_key {
     int fields;
     wisdom_field field[WISDOM_FIELDS];
 } wisdom_key;
 
-// What a key is made of.
+// The parts of a key.
 typedef struct {
     const char *version; // of the program
     const device_identity *device;
@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
     int64_t batch;        // effective: micro * parts, at most 10^7 as train.batch_size
     int64_t micro, parts; // rows of a micro-batch, micro-batches in a step
-    int again;            // segments that are computed again
+    int again;            // segments that are recomputed
     bool host;            // batches come from the host
     precision precision;
     products_by products; // where the description leaves that open
@@ -74,7 +74,7 @@ bool wisdom_ready(err *e);
 // this key. Makes the folder. False where that cannot be written.
 bool wisdom_keep(const wisdom_key *k, const wisdom_entry *list, int count, int winner, err *e);
 
-// What is known of an effective batch, or (batch 0) the winner.
+// Looks up an effective batch, or (batch 0) the winner.
 wisdom_answer wisdom_find(const wisdom_key *k, int64_t batch);
 
 // All that is kept for a key, at most WISDOM_ENTRIES_MOST, and the day; 0 where there is nothing that may be used.
@@ -85,13 +85,13 @@ int wisdom_list(const wisdom_key *k, wisdom_entry *list, char when[16]);
 // rate now, by more than 5 %: the earlier figures are of another state of the machine; or where all have no room.
 bool wisdom_join(wisdom_entry *list, int *count, const wisdom_entry *earlier, int earlier_count);
 
-// What wisdom_find says, of a file's text; `path` is for messages.
+// wisdom_find on a file's text; `path` is for messages.
 wisdom_answer wisdom_read(const char *text, size_t bytes, const char *path, const wisdom_key *k, int64_t batch);
 
 // The file of a key, which the caller frees. NULL, with the reason, where no folder is known.
 char *wisdom_path(const wisdom_key *k, err *e);
 
-// Whether an entry is one of the ways that the chooser may take, for its effective batch, and fits the budget now; `to`
+// True if an entry is one of the ways that the chooser may take, for its effective batch, and fits the budget now; `to`
 // is that way. Otherwise `why` says what is in the way. Lays the inputs out for it (choose_apply).
 bool wisdom_suits(const wisdom_entry *w, const chooser *c, const budget *b, way *to, char *why, size_t room);
 

@@ -327,7 +327,7 @@ static void overrides(void **state) {
     config_free(c);
 }
 
-// Of keys that are as near, the first.
+// The first of keys that are equally near.
 static void the_first_of_the_nearest_is_named(void **state) {
     (void)state;
     static const config_key two[] = {{"rate0", CONFIG_INT, "1", 0, 9, NULL, "the first", 0},
@@ -449,7 +449,7 @@ static void assert_same_lists(const config *a, const config *b) {
     }
 }
 
-// What is written must read back to the same values, and then be written the same.
+// A written description must read back to the same values, and then be written the same.
 static void assert_round_trip(const config *c) {
     size_t bytes, bytes_again;
     err e = {0};

@@ -1,4 +1,4 @@
-// What is read of memory, from files such as the systems of users have them.
+// Readings of memory, from files such as the systems of users have them.
 #include "base/machine.h"
 #include "support.h"
 

@@ -151,7 +151,7 @@ static void waits_for_slow_items(void **state) {
     }
 }
 
-// What a call was given is not touched after it has returned.
+// A call's arguments are not touched after it has returned.
 static void number_cell(void *arg, int64_t item, int worker) {
     long *cells = arg;
     (void)worker;

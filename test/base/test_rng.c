@@ -26,7 +26,7 @@ static void known_answers(void **state) {
     }
 }
 
-// Of the authors' vectors for seven rounds.
+// From the authors' vectors for seven rounds.
 static void known_answers_of_seven_rounds(void **state) {
     (void)state;
     static const uint32_t want[3][4] = {{0x5f6fb709, 0x0d893f64, 0x4f121f81, 0x4f730a48},

@@ -125,7 +125,7 @@ static void identify(const queue *q, device_identity *i) {
     if (q->recorded) snprintf(i->products, sizeof i->products, "the test");
 }
 
-// What others leave of a card that they hold; 0 where they do not.
+// Memory that others leave of a card that they hold; 0 where they hold none.
 static size_t left(const queue *q) {
     if (trouble("emptying") && q->nth < 3) return (100 << 20) + RECORDED;
     return trouble("tight") || trouble("picky and tight") ? (8 << 20) + RECORDED : 0;
@@ -250,7 +250,7 @@ static recording *record(queue *q, room *unused, call *calls, int count, err *e)
     return r;
 }
 
-// What a step in fp16 leaves behind: samples drawn, and a gradient that was not finite.
+// Remains of a step in fp16: samples drawn, and a gradient that was not finite.
 static void overflow(const recording *r) {
     for (int i = 0; i < r->count; i++) {
         const call *c = &r->calls[i];

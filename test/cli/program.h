@@ -25,7 +25,7 @@ int program_finish(pid_t child);
 // A file's text, which the caller frees.
 char *slurp(const char *path);
 
-// Whether a file is there and holds a text.
+// True if a file is there and holds a text.
 bool file_holds(const char *path, const char *text);
 
 // Fail the test unless the file matches a regular expression, or is empty.

@@ -25,7 +25,7 @@ static void shell(const char *command) {
     if (system(command) != 0) fail_msg("%s", command);
 }
 
-// What cannot go on says so, and the ensemble is as good as before.
+// A member that cannot go on says so, and the ensemble is as good as before.
 static void refused_resumes_change_nothing(void **state) {
     (void)state;
     put_description();
@@ -145,7 +145,7 @@ static void an_ensemble_needs_no_run_db(void **state) {
     assert_int_equal(RUN("predict", "made", "-o", "p.csv"), 0);
     shell("mv made/member_3/best.safetensors lost");
     complains(RUN("evaluate", "made"), "made: its members are not all trained; go on with `tradewind train made/con.*");
-    // What it advises brings the weights back, from the checkpoint of the end.
+    // Its advice brings the weights back, from the checkpoint of the end.
     assert_int_equal(RUN("train", "made/config.yaml", "--resume", "-q"), 0);
     same_bytes("made/member_3/best.safetensors", "lost");
     assert_int_equal(RUN("evaluate", "made"), 0);

@@ -1,4 +1,4 @@
-// What goes wrong in the world: disks that fill up, places that cannot be written, files that are damaged or changed,
+// Failures of the world: disks that fill up, places that cannot be written, files that are damaged or changed,
 // data and losses that are no numbers. Each ends with one line that says what to do, and nothing that was saved is
 // lost.
 //
@@ -203,7 +203,7 @@ static void a_start_on_a_full_disk_costs_nothing(void **state) {
         "out", "^resume +changed: [^\n]*\nresume +from disk/made\\.1/[a-z_0-9]+\\.safetensors: step 40, after epoch 4");
 }
 
-// Of import and predict: the file that was there stays as it is.
+// Import and predict leave the file that was there as it is.
 static void check_output(rlim_t room, const char *why, const char *dir) {
     char set[64], csv[64], npz[64], pattern[256];
     snprintf(set, sizeof set, "%s/set.npz", dir);

@@ -1,4 +1,4 @@
-// What a trained run is good for: evaluate, predict, inspect and runs, from outside.
+// Uses of a trained run: evaluate, predict, inspect and runs, from outside.
 #include "base/json.h"
 #include "cli/program.h"
 #include "data/npz.h"

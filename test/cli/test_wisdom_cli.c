@@ -1,4 +1,4 @@
-// What was tuned, from the command line: `batch_size: auto` takes the winner, a batch that is given its own way,
+// Tuned choices, from the command line: `batch_size: auto` takes the winner, a batch that is given its own way,
 // nothing that the description fixes is changed; what is not for this build or machine is refused with a line; and a
 // run that has begun never asks again.
 #include "base/pool.h"

@@ -25,7 +25,7 @@ void world_close(world *w);
 // A new series, all NAN, as long as the world.
 double *plain_series(world *w);
 
-// Of the n values up to t.
+// Over the n values up to t.
 double plain_sum(const double *x, int64_t t, double n);
 double plain_mean(const double *x, int64_t t, double n);
 double plain_deviation(const double *x, int64_t t, double n); // population

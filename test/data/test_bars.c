@@ -52,7 +52,7 @@ static void put_bar(sheet *s, int64_t t) {
 
 static const char head[] = "time,open,high,low,close,volume\n";
 
-// What every result promises.
+// Promises of every result.
 static void check(const bars *b) {
     int64_t left_out = 0;
     for (bars_finding f = 0; f < BARS_FINDINGS; f++) {

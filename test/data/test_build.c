@@ -435,7 +435,7 @@ static void panels_become_samples(void **state) {
     assert_memory_equal(d->target + 5 * 2, last, sizeof last);
     assert_int_equal(d->horizon, 2);
     dataset_free(d);
-    // Of the targets before those held out only the last three: A is seen up to its rows 2 and 3, B to its first.
+    // Only the last three targets before those held out: A is seen up to its rows 2 and 3, B to its first.
     static const int32_t recent[] = {2, 3, 8, 5, 10};
     d = build_panel(&p, "p.csv", &(build_panel_options){2, 1, 3}, &e);
     support_ok(d != NULL, &e);

@@ -101,7 +101,7 @@ static void same_up_to(const outcome *a, const outcome *b, int64_t t) {
         for (int64_t i = 0; i <= t; i++) {
             bool known = a->end[k][i] >= 0 && a->end[k][i] <= t;
             if (!known) {
-                // What was not known by t did not become known by changing what came later.
+                // Values unknown by t stay unknown when later bars change.
                 assert_true(b->end[k][i] < 0 || b->end[k][i] > t);
                 continue;
             }

@@ -134,7 +134,7 @@ static void records_are_read(void **state) {
     assert_string_equal(h.field[0].name, "h\xc3\xb6he");
     h = accept(&a, 3, "{'descr': [('h\xc3\xb6he', '<f4'), ], 'fortran_order': False, 'shape': (1,), }");
     assert_string_equal(h.field[0].name, "h\xc3\xb6he");
-    // What nests, or has titles, is not read; an object anywhere is a pickle.
+    // Nested types, and those with titles, are not read; an object anywhere is a pickle.
     h = accept(&a, 1, "{'descr': [('a', [('b', '<f4')]), ('c', '<f4')], 'fortran_order': False, 'shape': (1,), }");
     assert_int_equal(h.type, NPY_OTHER);
     assert_int_equal(h.bytes, -1);

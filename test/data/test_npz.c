@@ -398,7 +398,7 @@ static void lies_about_sizes_are_refused(void **state) {
     refuse(&m, "differs");
 }
 
-// What is packed is longer or shorter than its size, which the array's header confirms.
+// Packed data are longer or shorter than their size, which the array's header confirms.
 static void inflation_is_capped(void **state) {
     (void)state;
     static unsigned char zeros[1 << 20];
@@ -478,7 +478,7 @@ static void other_files_are_named(void **state) {
     refuse(&m, "no directory");
 }
 
-// What numpy writes
+// Files as numpy writes them
 
 static double element(const npz *z, const char *name, int64_t index) {
     err e = {0};
@@ -766,7 +766,7 @@ static void long_lists_of_names_are_read_back(void **state) {
     free(name);
 }
 
-// What npz_read_text would not take is not written.
+// Text that npz_read_text would not take is not written.
 static void too_many_names_are_refused(void **state) {
     (void)state;
     enum { COUNT = (1 << 20) + 1 };

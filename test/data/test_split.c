@@ -209,7 +209,7 @@ static void make_panel(made *m) {
         (stream){.name = "slow", .series = {.rows = 300, .width = 1}, .row = m->row[1], .first = m->first[1]};
 }
 
-// Whether sample j's label or bars meet those of a sample of the part, looked at one by one.
+// True if sample j's label or bars meet those of a sample of the part, looked at one by one.
 static bool touches(const made *m, span part, const int64_t *window, int64_t j, int64_t past_labels) {
     for (int64_t i = part.first; i < part.first + part.count; i++) {
         if (m->first[0][i] != m->first[0][j]) continue;

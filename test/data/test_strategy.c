@@ -20,7 +20,7 @@
 
 enum { SPAN = 300, FIRST = 199 };
 
-// What the definitions speak of.
+// Quantities of the definitions.
 typedef struct {
     world w;
     double *ema9, *ema20, *ema21, *ema50, *line, *signal, *atr, *atr100, *up, *down, *adx, *rsi14, *rsi2, *place, *k,

@@ -223,7 +223,7 @@ static bool have_zoneinfo(void) {
     return f != NULL;
 }
 
-// What the clock shows, hour by hour, is what libc says; and each moment comes back from what is shown.
+// The clock shows, hour by hour, the time that libc says; and each moment comes back from the time shown.
 static void zones_are_libcs(void **state) {
     (void)state;
     if (!have_zoneinfo()) skip();

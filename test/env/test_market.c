@@ -391,7 +391,7 @@ static void a_pass_begins_with_the_first_bar(void **state) {
     stage_done(&t);
 }
 
-// What is known
+// Known answers
 
 static void change_from(stage *t, int64_t row) {
     for (int64_t i = row; i < t->d.rows; i++) {

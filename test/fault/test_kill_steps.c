@@ -62,7 +62,7 @@ static int run_with(const steps_case *c, const fault *f, bool resume) {
     return status;
 }
 
-// What an undisturbed run went through
+// The steps of an undisturbed run
 
 static int ask(const char *query) {
     sqlite3 *db;

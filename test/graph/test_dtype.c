@@ -185,7 +185,7 @@ static void check_copies(const sample *s, precision p) {
     for (int i = 0; i < s->plains; i++) assert_false(graph_info(s->g, s->plain_read[i])->low_copy);
 }
 
-// What an LSTM reads it does not round, and the sums that it carries on stay whole.
+// An LSTM does not round its inputs, and the sums that it carries on stay whole.
 static void check_lstm(precision p) {
     static const float series[8 * 4 * 3];
     graph *g = graph_new();

@@ -307,7 +307,7 @@ static void random_graphs_never_overlap(void **state) {
     cpu_device.close(q);
 }
 
-// What is allocated
+// Allocated memory
 
 static size_t allocated;
 static int allocations;
@@ -384,7 +384,7 @@ static void prediction_is_what_is_allocated(void **state) {
     cpu_device.close(q);
 }
 
-// What a step leaves behind, with memory shared or not.
+// A step's results, with memory shared or not.
 static float *step_of(const maker *m, queue *q, size_t guard, int again) {
     err e;
     static const float one[2] = {1, 0};
@@ -428,7 +428,7 @@ static void sharing_memory_changes_nothing(void **state) {
     cpu_device.close(q);
 }
 
-// Segments that are computed again give the bits that were computed first.
+// Segments that are recomputed give the bits that were computed first.
 static void computing_again_changes_nothing(void **state) {
     (void)state;
     err e;
@@ -477,7 +477,7 @@ static void computing_again_saves_memory(void **state) {
         before = m.bytes;
         if (again == 0) all = m.bytes;
     }
-    print_message("%d segments: %.1f MB of activations, %.1f with all but one computed again\n", segments,
+    print_message("%d segments: %.1f MB of activations, %.1f with all but one recomputed\n", segments,
         (double)all / 1e6, (double)before / 1e6);
     assert_true(before * 4 <= all);
     rig_close(&r);
@@ -555,7 +555,7 @@ static graph *nbeats(int blocks, int64_t width, int64_t lookback, int64_t horizo
     return g;
 }
 
-// Of this thread alone, whatever else the machine does.
+// Time of this thread alone, whatever else the machine does.
 static double worked_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

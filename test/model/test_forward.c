@@ -1,4 +1,4 @@
-// What the transformer and nbeats compute, against plain implementations of their definitions written here, in double
+// Outputs of the transformer and nbeats, against plain implementations of their definitions written here, in double
 // precision, from nothing but the parameters: no operator and no layer of the program is used on that side.
 #include "model/model.h"
 
@@ -245,7 +245,7 @@ static void transformer_is_its_definition(void **state) {
     for (int i = 0; i < 32; i++) transformer_case(i & 1, i & 2, i & 4 ? ACT_GELU : ACT_RELU, i & 8, i & 16 ? 7 : 0);
 }
 
-// What comes after a step does not change it: with causal attention and last pooling of a shorter window, the first
+// Later steps do not change a step: with causal attention and last pooling of a shorter window, the first
 // steps give what they give alone.
 static void causal_steps_see_no_later_ones(void **state) {
     enum { T = 7, F = 3 };

@@ -1,4 +1,4 @@
-// What is kept of a rollout: tables, running moments and advantages, against the plainest computation of what each
+// Tables of a rollout, its running moments and advantages, against the plainest computation of what each
 // operator is defined to give.
 #include "cpu/cpu.h"
 #include "ops/agents.h"

@@ -1,4 +1,5 @@
-// What agents learn with: deviations of actions, the loss of PPO, the spread of advantages, and the stop of an update.
+// Operators that agents learn with: deviations of actions, the loss of PPO, the spread of advantages, and the stop of
+// an update.
 #include "base/rng.h"
 #include "ops/agents.h"
 #include "ops/stand.h"

@@ -211,7 +211,7 @@ static tensor build_branch(net *n) {
 
 #endif
 
-// What a sample's scores are to be: gathered with its columns, before any layer.
+// The scores that a sample must have: gathered with its columns, before any layer.
 static tensor truth_of(net *n, tensor index) {
     int64_t N = samples_of(n->k), classes = n->k->classes;
     bool forecast = n->k->loss != OP_cross_entropy;
@@ -486,7 +486,7 @@ static bool is_large(const shape_case *k) {
     return k->batch * k->vector > 200000;
 }
 
-// Whether the card has products of its own for large layers.
+// True if the card has products of its own for large layers.
 static bool is_hopper(const device *d) {
     device_identity is;
     err e;

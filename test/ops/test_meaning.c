@@ -1,5 +1,5 @@
-// What operators with a gradient mean: the forward result on every place against a value computed here, in double, from
-// the definition at the head of src/ops/NAME.c. test_ops shows that an operator agrees with itself (devices with
+// Meaning of operators with a gradient: the forward result on every place against a value computed here, in double,
+// from the definition at the head of src/ops/NAME.c. test_ops shows that an operator agrees with itself (devices with
 // double, backward with forward); only this shows that it is the operator it says it is. Nothing here calls the code it
 // judges.
 #include "ops/trial.h"
@@ -626,7 +626,7 @@ static void check_dropout_values(const place *p) {
     free(x);
 }
 
-// Whether an element of a row is kept by a node, from the definition: eight neighbours share four words.
+// True if a node keeps an element of a row, from the definition: eight neighbours share four words.
 static bool is_kept(solo_step at, uint32_t node, int64_t row, int64_t i, double share) {
     uint32_t purpose = (uint32_t)RNG_DROPOUT << 16 | node;
     rng_block r = rng_philox_rounds(

@@ -133,7 +133,7 @@ static void threads_change_nothing(void **state) {
     assert_int_not_equal(system("cmp -s one/best.safetensors other/best.safetensors"), 0);
 }
 
-// What is trained: each row an agent with states of its own that a checkpoint must keep.
+// The trained agents: each row an agent with states of its own that a checkpoint must keep.
 static const char *const killed[][KEYS_MOST] = {
     {"agent.learning_rate=lin_0.01", "agent.normalize_observation=true"},
     {"agent.env=pendulum", "agent.noise=state", "agent.noise_every=5", "agent.normalize_reward=true",

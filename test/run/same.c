@@ -76,7 +76,7 @@ static char *rows_of(sqlite3 *db, const char *query) {
     return text;
 }
 
-// Of both runs: what stands between `columns` and `rest` is the table's database.
+// Both runs: the table's database stands between `columns` and `rest`.
 static void same_rows(sqlite3 *db, const char *columns, const char *rest) {
     char query[256];
     snprintf(query, sizeof query, "SELECT %s FROM main.%s", columns, rest);

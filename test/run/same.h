@@ -1,4 +1,4 @@
-// Whether two runs left the same behind, to the bit.
+// Compares the remains of two runs, to the bit.
 #ifndef TRADEWIND_TEST_RUN_SAME_H
 #define TRADEWIND_TEST_RUN_SAME_H
 

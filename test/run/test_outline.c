@@ -1,4 +1,4 @@
-// What differs between two descriptions.
+// Differences between two descriptions.
 #include "run/outline.h"
 
 #include <setjmp.h>

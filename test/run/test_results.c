@@ -180,7 +180,7 @@ static void parts_are_set_one_by_one(void **state) {
     assert_true(results_number(results_get(doc, "parts.test.samples")) == 3);
     assert_true(results_number(results_get(doc, "parts.validation.samples")) == 2);
     json_decref(doc);
-    // What cannot be read is not replaced.
+    // A file that cannot be read is not replaced.
     support_put("evaluation.json", "{", 1);
     assert_false(results_set(".", RESULTS_EVALUATION, "parts", "test", json_object(), &e));
     assert_int_equal(e.kind, ERR_INPUT);

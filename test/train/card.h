@@ -27,7 +27,7 @@ extern const card_job *const card_kinds[CARD_KINDS];
 const device *card_open(err *e);
 const device *card_device(void);
 
-// Whether the card computes in p; where not, says so.
+// True if the card computes in p; says so where it does not.
 bool card_computes(precision p);
 
 // The job on a device. `more` are further keys, which come last.

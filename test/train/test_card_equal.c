@@ -1,7 +1,7 @@
 // Exact on the card: two runs of one job leave the same behind, and so do a replayed graph and launches one by one, and
 // steps played together and single ones. Built as gpu_test_card_equal only.
 //
-// What is compared: weights, moments, everything that lives on the device across steps, and losses, after an epoch with
+// Compared: weights, moments, everything that lives on the device across steps, and losses, after an epoch with
 // dropout; every kind of model in every precision, each run on a queue and an executor of its own. Once more with
 // products by our own kernels alone and by the library from small sizes on; in fp32 both are what they always are.
 #include "parts.h"

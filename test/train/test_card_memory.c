@@ -1,4 +1,4 @@
-// Plans on the card: whatever is split, computed again or streamed, a step has the same gradient; and what is computed
+// Plans on the card: whatever is split, recomputed or streamed, a step has the same gradient; and what is computed
 // again is not held. Built as gpu_test_card_memory only.
 //
 // bench/limits.py shows the rest from outside, run by run: that limits are held, and what they cost.
@@ -173,9 +173,8 @@ static void computing_again_saves_memory(void **state) {
         engine_memory kept = engine_measure_job(&r.job, &o);
         o.recompute = graph_segments(r.job.g) - 1;
         engine_memory again = engine_measure_job(&r.job, &o);
-        print_message("%s, %d of %d layers computed again: %.1f MB of activations, not %.1f\n",
-            precision_name(modes[k]), o.recompute, graph_segments(r.job.g), (double)again.activations / 1e6,
-            (double)kept.activations / 1e6);
+        print_message("%s, %d of %d layers recomputed: %.1f MB of activations, not %.1f\n", precision_name(modes[k]),
+            o.recompute, graph_segments(r.job.g), (double)again.activations / 1e6, (double)kept.activations / 1e6);
         assert_true(again.activations * 4 <= kept.activations);
         rig_close(&r);
     }

@@ -92,7 +92,7 @@ static void check_way(const bench *b, const choice *c, const budget *limit) {
     assert_true(w->seconds <= 2 * c->fastest.seconds);
 }
 
-// From plenty down to nothing, by way of plans that are split, computed again and streamed.
+// From plenty down to nothing, by way of plans that are split, recomputed and streamed.
 static void smaller_limits_are_never_faster(void **state) {
     (void)state;
     int split = 0, again = 0, streamed = 0, all_three = 0;
@@ -123,7 +123,7 @@ static void smaller_limits_are_never_faster(void **state) {
         assert_true(refused);
         bench_close(&b);
     }
-    print_message("%d plans split, %d computed again, %d streamed, %d all three\n", split, again, streamed, all_three);
+    print_message("%d plans split, %d recomputed, %d streamed, %d all three\n", split, again, streamed, all_three);
     assert_true(split > 5 && again > 5 && streamed > 5);
 }
 
@@ -176,7 +176,7 @@ static int list_ways(const bench *b, measured *list) {
     return n;
 }
 
-// A card's plan may take more where more is computed again, and with more parts: the choice is the fastest of all that
+// A card's plan may take more where more is recomputed, and with more parts: the choice is the fastest of all that
 // fit nevertheless, and the least is the least.
 static void what_is_chosen_is_the_best_of_all(void **state) {
     (void)state;
@@ -310,7 +310,7 @@ static void choosing_takes_no_second(void **state) {
     bench_close(&b);
 }
 
-// The gradient of the first step, of an effective batch that is split and computed again in the way given.
+// The gradient of the first step, of an effective batch that is split and recomputed in the way given.
 static float *gradient_of(const char *keys, const way *w, int64_t *count) {
     err e;
     rig r;
@@ -342,7 +342,7 @@ static float *gradient_of(const char *keys, const way *w, int64_t *count) {
     return gradient;
 }
 
-// fp32 rounds a sum of 48 rows differently in another order: some 1e-7 of the gradient's norm. What is computed again
+// fp32 rounds a sum of 48 rows differently in another order: some 1e-7 of the gradient's norm. What is recomputed
 // and where the data lie change no bit.
 static void every_plan_has_the_same_gradient(void **state) {
     (void)state;

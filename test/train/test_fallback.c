@@ -184,7 +184,7 @@ static void stopped_runs_change_at_the_same_step(void **state) {
     check_resumed(SMALL "train.batch_size=1 train.epochs=1", 900); // changes after 1024 of its 1932 steps
 }
 
-// Of 1932 steps, wherever the data lie, how many are played at once, and where a run was stopped in between.
+// 1932 steps, wherever the data lie, however many are played at once, and wherever a run was stopped in between.
 static void runs_change_at_the_same_step_everywhere(void **state) {
     (void)state;
 #define LONG SMALL "train.batch_size=1 train.epochs=1 "

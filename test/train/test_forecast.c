@@ -168,7 +168,7 @@ static void every_model_forecasts(void **state) {
     }
 }
 
-// What the metrics of one batch of the first samples in order must be, from its forecasts.
+// Expected metrics of one batch of the first samples in order, from its forecasts.
 static void by_hand(const float *forecast, int64_t width, int64_t at, double want[FORECAST_METRICS]) {
     double count = 0, sum[FORECAST_METRICS] = {0};
     for (int b = 0; b < 64; b++) {
@@ -387,7 +387,7 @@ static void a_panel_is_learnt(void **state) {
     course_close(&c);
 }
 
-// What trainer_predict gives, judged on the host, is what the device counted.
+// Answers of trainer_predict, judged on the host, have the scores that the device counted.
 static void predictions_are_what_is_scored(void **state) {
     static const char *const losses[] = {"train.loss=mae", "train.loss=quantile train.quantiles=0.2,0.4,0.9"};
     (void)state;
@@ -477,7 +477,7 @@ static void a_stopped_run_goes_on_to_the_same_bits(void **state) {
     }
 }
 
-// What a description may not ask for
+// Refused descriptions
 
 static void refuses(const dataset *d, const char *keys, const char *text) {
     err e = {0};

@@ -34,7 +34,7 @@ static bool is_wide(const place *p) {
     return p->precision == PRECISION_FP64;
 }
 
-// Whether products are rounded below fp32: then only losses are compared.
+// True if products are rounded below fp32: then only losses are compared.
 static bool is_low(const place *p) {
     return p->precision != PRECISION_FP32 && !is_wide(p);
 }

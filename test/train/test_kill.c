@@ -24,7 +24,7 @@
 
 enum { KEYS_MOST = 6, KILLS = 8, KILLS_SANITIZED = 4, STARTS = 40 };
 
-// What is trained: each row a model and where its samples come from.
+// The trained runs: each row a model and where its samples come from.
 typedef struct {
     const char *keys[KEYS_MOST];
 } killed_case;

@@ -254,7 +254,7 @@ static void samples_reach_the_file_in_order(void **state) {
     assert_true(fabs(seen.utilisation_mean - all.utilisation_mean) < 1e-9); // SQLite sums in its own order
 }
 
-// Of a child that is killed, what was written is there; the samples are those before it, in order.
+// A killed child leaves the samples that it had written, in order.
 static void a_kill_leaves_what_was_written(void **state) {
     (void)state;
     pid_t child = fork();

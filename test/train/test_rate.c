@@ -1,4 +1,4 @@
-// What a description says of optimizer and learning rate, down to the numbers on the device, and that training follows.
+// A description's optimizer and learning rate, down to the numbers on the device, and training that follows them.
 #include "cpu/cpu.h"
 #include "ops/schedule.h"
 #include "support.h"

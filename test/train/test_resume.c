@@ -23,7 +23,7 @@
 
 enum { EPOCHS_MOST = 16 };
 
-// What a run left: the history, and a checkpoint of its end in a file.
+// Remains of a run: the history, and a checkpoint of its end in a file.
 typedef struct {
     int64_t epochs;
     epoch_report report[EPOCHS_MOST];

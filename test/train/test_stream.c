@@ -16,7 +16,7 @@
 
 #define SMALL "data.synthetic.bars=1000 data.split.embargo=0 train.batch_size=32 train.epochs=2 train.patience=9 "
 
-// What is left of a run.
+// Remains of a run.
 typedef struct {
     size_t bytes;
     float *weights;

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-// What a watcher saw, and when it asks to stop.
+// A watcher's sights, and the moment when it asks to stop.
 typedef struct {
     int64_t stop_after, steps, epochs;
     double first_loss, last_loss, best_mcc;

@@ -105,7 +105,7 @@ static void has_rate(tune_trial *t, double rate, double slowest) {
     *t = (tune_trial){.seconds = 1 / rate, .slowest = 1 / slowest, .samples_per_s = rate};
 }
 
-// What is tried of the winner has to be faster by 2 % each time, whatever else was tried and whether it was measured.
+// A trial of the winner has to be faster by 2 % each time, whatever else was tried and whether it was measured.
 static void a_trial_has_to_pay(void **state) {
     (void)state;
     tune_result r = {.trials = 3};
@@ -168,7 +168,7 @@ static tune_task task_of(rig *r, const device *d, const budget *b, told *t, doub
         .arg = t};
 }
 
-// What a task finds; the caller frees it.
+// Findings of a task; the caller frees them.
 static tune_result *found_by(const tune_task *task) {
     err e = {0};
     tune_result *found = malloc(sizeof *found);

@@ -1,6 +1,6 @@
-// What tuning found is given back for what it was measured on and for nothing else; a file that is damaged, foreign or
-// half known is never trusted and never a crash; and what is given back is used only where it is one of the planner's
-// ways and fits.
+// Findings of tuning are given back for the case they were measured on and for nothing else; a file that is damaged,
+// foreign or half known is never trusted and never a crash; and what is given back is used only where it is one of the
+// planner's ways and fits.
 #include "base/file.h"
 #include "cpu/cpu.h"
 #include "graph/identity.h"
@@ -179,7 +179,8 @@ static void keeps_the_deepest_model(void **state) {
     same_entry(&a.entry, &deep);
 }
 
-// What a user may have several of lies in files of their own; the batch and its split are asked for, not part of it.
+// Things that a user may have several of lie in files of their own; the batch and its split are asked for, not part of
+// it.
 static void tells_what_it_is_of(void **state) {
     (void)state;
     static const char *const others[] = {"model.widths=17", "model.kind=lstm", "data.windows.fast=9", "model.dropout=0",
@@ -553,7 +554,7 @@ static void stage_close(stage *s) {
 
 static const budget plenty = {.counted = true, .free = (size_t)1 << 40, .slab = (size_t)1 << 40};
 
-// Whether a way of four micro-batches is taken; where not, the reason holds `words`.
+// True if a way of four micro-batches is taken; otherwise the reason holds `words`.
 static void judges(const char *keys, int again, bool host, const budget *b, const char *words) {
     stage s;
     way to;

@@ -376,7 +376,7 @@ static void test_folds_a_joint(void **state) {
     }
 }
 
-// What the gradients of weights read comes home, whether or not anybody else reads it.
+// Rows that the gradients of weights read come home, whether or not anybody else reads them.
 static void test_keeps_what_weights_read(void **state) {
     (void)state;
     list *l = list_new();
@@ -392,7 +392,7 @@ static void test_keeps_what_weights_read(void **state) {
     free(l);
 }
 
-// What one call is done with and another still wants comes home.
+// Rows that one call has finished with and another still wants come home.
 static void test_keeps_what_somebody_wants(void **state) {
     (void)state;
     list *l = list_new();
@@ -514,7 +514,7 @@ static void test_products_load_weights(void **state) {
     }
 }
 
-// What a load copies has landed by the next barrier only: a slope that reads it does not share the load's stretch.
+// A load's copy has landed by the next barrier only: a slope that reads it does not share the load's stretch.
 static void test_loads_are_waited_for(void **state) {
     (void)state;
     list *l = list_new();

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-// What follows a product on its result is done by the warps that have the result.
+// Instructions on a product's result are done by the warps that have the result.
 static void test_chains_to_a_product(void **state) {
     (void)state;
     list *l = list_new();
@@ -92,7 +92,7 @@ static void test_chains_one_operand(void **state) {
     }
 }
 
-// Of a chain, the part is kept that can be.
+// The part of a chain that can be kept is kept.
 static void test_chains_the_first_part(void **state) {
     (void)state;
     list *l = list_new();
@@ -231,7 +231,7 @@ static void test_slope_behind_dropout(void **state) {
 }
 
 // Where lanes have no runs of the columns, the slope is an instruction of its own, and reads what the product wrote.
-// What is added to must be read: it keeps its place.
+// A target of an addition must be read: it keeps its place.
 static void test_slope_behind_in_place(void **state) {
     (void)state;
     for (int adds = 0; adds < 2; adds++) {

@@ -183,7 +183,7 @@ static float product_at(const block *k, const rows_instr *i, const rows_pack *w,
     return i->act == ACT_RELU && sum < 0 ? 0 : i->act == ACT_TANH ? tanhf(sum) : sum;
 }
 
-// What is chained to a product, of a lane's run.
+// The part of a lane's run that is chained to a product.
 static void chain_run(const block *k, const rows_instr *product, int row, int first, int run, const float *results) {
     float v[8] = {0};
     int at = first;
@@ -517,7 +517,7 @@ static bool is_at(const operand *o, int count, const void *data) {
     return false;
 }
 
-// Whether a call reads a tensor, as far as its operator does.
+// True if a call reads a tensor, as far as its operator does.
 static bool call_reads(const call *c, const void *data) {
     for (int k = 0; c->backward && k < c->inputs; k++)
         if (c->din[k].data == data && c->din[k].add) return true;
@@ -541,7 +541,7 @@ static bool is_over(const list *l, int from, const void *data) {
 
 // Row kernels
 
-// What the gradients of weights, which come behind a row kernel, read.
+// Tensors read by the gradients of weights, which come behind a row kernel.
 static void note_weights(list *l, const rows_compiler *r) {
     for (int i = 0; i < r->weights; i++) {
         const call *c = r->weight[i];
@@ -669,7 +669,7 @@ static void test_random_lists(void **state) {
     assert_true(check_lists(RANDOM, LISTS) > LISTS);
 }
 
-// Of a joint nearly everything is done by its products, or by nobody.
+// Nearly all work of a joint is done by its products, or by nobody.
 static void test_joints(void **state) {
     (void)state;
     assert_true(check_lists(JOINT, JOINTS) > 6 * 2 * JOINTS);
