@@ -74,6 +74,29 @@ static json_t *trained_json(const dataset *d, const split_part *train) {
     return json_pack("{s:s, s:s}", "from", from, "to", when_text(to, sizeof to, last));
 }
 
+// The lowest and the highest price of each instrument's training samples; NULL where one has none above 0.
+static json_t *prices_json(const dataset *d, const split_part *train) {
+    int64_t series = dataset_series(d);
+    double(*range)[2] = calloc((size_t)series, sizeof *range);
+    json_t *all = json_array();
+    bool known = true;
+    NEED(range, "out of memory for a contract");
+    for (int64_t i = 0; i < train->count; i++) {
+        int64_t at = part_sample(train, i);
+        double *of = range[d->panel ? dataset_panel_of(d, at) : 0], price = (double)d->price[at];
+        if (!of[1] || price < of[0]) of[0] = price;
+        if (!of[1] || price > of[1]) of[1] = price;
+    }
+    for (int64_t k = 0; k < series; k++) {
+        known &= range[k][0] > 0;
+        json_array_append_new(all, json_pack("[f, f]", range[k][0], range[k][1]));
+    }
+    free(range);
+    if (known) return all;
+    json_decref(all);
+    return NULL;
+}
+
 static json_t *make_json(const contract_facts *f) {
     const dataset *d = f->data;
     json_t *all = json_pack("{s:s, s:o}", "version", f->version ? f->version : "", "streams", streams_json(f));
@@ -89,6 +112,8 @@ static json_t *make_json(const contract_facts *f) {
     if (made_of_bars(d) && d->panel) json_object_set_new(all, "symbols", names_json(d->panel_names, d->panel));
     if (made_of_bars(d) && zone_of(d)) json_object_set_new(all, "zone", text_json(zone_of(d)));
     if (d->time && f->train && f->train->count) json_object_set_new(all, "trained", trained_json(d, f->train));
+    if (made_of_bars(d) && d->price && f->train && f->train->count)
+        json_object_set_new(all, "prices", prices_json(d, f->train));
     return all;
 }
 
@@ -135,6 +160,7 @@ static contract *from_json(json_t *all, json_t *data) {
     c->scaler = json_string_value(json_object_get(all, "scaler"));
     c->zone = json_string_value(json_object_get(all, "zone"));
     const json_t *trained = json_object_get(all, "trained");
+    c->prices = json_object_get(all, "prices");
     c->trained_from = json_string_value(json_object_get(trained, "from"));
     c->trained_to = json_string_value(json_object_get(trained, "to"));
     c->data = json_string_value(json_object_get(data, "name"));

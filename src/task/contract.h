@@ -3,8 +3,9 @@
 // Weights and checkpoints carry it in their metadata as JSON, under the key contract_key:
 //   {"version": "...", "streams": [{"name": "fast", "span": 300, "window": 50, "columns": [...]}],
 //    "vector": {"columns": [...]}, "classes": ["DOWN", ...], "label": {...}, "scaler": "standard", "symbols": [...],
-//    "zone": "mt5", "trained": {"from": "2024-01-02 10:00", "to": "2025-08-26 14:00"}}
+//    "zone": "mt5", "trained": {"from": "2024-01-02 10:00", "to": "2025-08-26 14:00"}, "prices": [[1810.4, 3415.2]]}
 // "trained" is the time from the first training sample to the end of the last label of one, where the data have times.
+// "prices" are the lowest and the highest price at training samples of each instrument, in the order of the symbols.
 // "zone" is the zone of the bar files' clock that was given, or "default". Columns and classes without names stand
 // there as numbers: how many there are. A forecaster has "forecast", the number of its values, in place of "classes".
 // Weights of PyTorch and of earlier programs carry none. Checkpoints also carry which samples they were made of, under
@@ -45,6 +46,7 @@ typedef struct {
     const char *scaler; // "none", "standard" or "own"
     contract_names symbols;
     const char *zone;                      // of the bar files' clock, or NULL
+    const json_t *prices;                  // [lowest, highest] of each instrument, or NULL
     const char *trained_from, *trained_to; // time of the training samples and their labels, or NULL
     const char *data;                      // name of the data; NULL where a file does not say, and all below with it
     int64_t samples;                       // of the data
@@ -93,6 +95,22 @@ bool contract_differs(const contract *weights, const contract *data, unsigned pa
 // gets the difference in words.
 bool contract_zones_differ(const contract *weights, const contract *data, char *text, size_t room);
 bool contract_symbols_differ(const contract *weights, const contract *data, char *text, size_t room);
+
+// Instruments that no name tells apart. A price is odd for an instrument where it is below a CONTRACT_PRICE_TIMES-th of
+// the lowest or above CONTRACT_PRICE_TIMES times the highest one that the weights were trained at; none is odd where
+// they do not say or do not know the symbol. `symbol` is NULL for an instrument without a name.
+enum { CONTRACT_PRICE_TIMES = 4 };
+bool contract_price_is_odd(const contract *weights, const char *symbol, double price);
+
+// True where more than half of an instrument's prices at these samples are odd: bars of another instrument, or in other
+// units.
+bool contract_prices_differ(
+    const contract *weights, const dataset *data, const split_part *samples, char *text, size_t room);
+
+// True where files of bars are of other instruments by their names, as far as terminals gave both:
+// "XAUUSD_H1_202301020000_202605152300.csv" is of XAUUSD, a name without a frame behind the symbol of none. Checkpoints
+// and data know their files, weights do not.
+bool contract_files_differ(const contract *was, const contract *is, char *text, size_t room);
 
 // True where the samples are not the same, as far as can be seen here: "gold.npz has 1,210 samples, had 1,000".
 bool contract_data_differ(const contract *was, const contract *is, char *text, size_t room);

@@ -46,6 +46,7 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
     count_trained_on(n, t, part, samples, was, is);
     if (contract_zones_differ(was, is, n->warning[n->warnings], DATA_WARNING_ROOM)) n->warnings++;
     if (contract_symbols_differ(was, is, n->warning[n->warnings], DATA_WARNING_ROOM)) n->warnings++;
+    if (contract_prices_differ(was, t->data, samples, n->warning[n->warnings], DATA_WARNING_ROOM)) n->warnings++;
     contract_free(was);
     contract_free(is);
     return true;
@@ -54,4 +55,10 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
 void data_notes_described(data_notes *n, const char *file) {
     *n = (data_notes){.trained_on = -1};
     check_description(n, file, "this may be another environment");
+}
+
+void data_notes_files(data_notes *n, const contract *own, const task *t) {
+    contract *is = task_contract(t);
+    if (contract_files_differ(own, is, n->warning[n->warnings], DATA_WARNING_ROOM)) n->warnings++;
+    contract_free(is);
 }

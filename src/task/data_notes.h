@@ -5,7 +5,7 @@
 
 #include "task/open.h"
 
-enum { DATA_WARNINGS = 3, DATA_WARNING_ROOM = 400 };
+enum { DATA_WARNINGS = 5, DATA_WARNING_ROOM = 400 };
 
 typedef struct {
     int64_t trained_on;  // samples within the time that the weights were trained on; -1: not known
@@ -23,5 +23,8 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
 
 // The same of weights whose environment has no data: about the run's description alone, a file.
 void data_notes_described(data_notes *n, const char *file);
+
+// Adds a note where the files of bars that a task is on are, by their names, of other instruments than those of `own`.
+void data_notes_files(data_notes *n, const contract *own, const task *t);
 
 #endif

@@ -293,6 +293,38 @@ static void instruments_are_traded_one_at_a_time(void **state) {
     assert_false(file_holds("out", "AAA.*signal"));
 }
 
+// Bars of another instrument fit the run as well as its own: their prices and the names of their files are told. Bars
+// of another span do not fit.
+static void bars_of_another_instrument_are_told(void **state) {
+    (void)state;
+    copy("a.csv", "GOLD_H1.csv");
+    bar *all = walk_bars(N, SPAN, 5);
+    for (bar *b = all; b < all + N; b++) b->open /= 1e3, b->high /= 1e3, b->low /= 1e3, b->close /= 1e3;
+    put_bars("EURO_H1.csv", all, N);
+    free(all);
+    walk_put("daily.csv", 400, 86400, 4);
+    walk_put("minutes.csv", N, SPAN / 12, 4);
+    put_description("one", direction, "");
+    assert_int_equal(RUN("train", "run.yaml", "-q", "data.bars.fast=GOLD_H1.csv", "data.frames=[2h]"), 0);
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "GOLD_H1.csv", "signal.threshold=0.3"), 0);
+    assert_false(file_holds("out", "another instrument") || file_holds("out", "by its name"));
+    assert_int_equal(RUN("backtest", "runs/one", "--bars", "EURO_H1.csv", "signal.threshold=0.3", "--json"), 0);
+    json_t *line = last_line(), *told = json_object_get(line, "assumptions"), *each;
+    size_t i, prices = 0, names = 0;
+    json_array_foreach(told, i, each) {
+        const char *text = json_string_value(json_object_get(each, "text"));
+        prices += text && strstr(text, "bars of another instrument or in other units");
+        names += text && strstr(text, "EURO_H1.csv is of EURO by its name, and the run was trained on GOLD");
+    }
+    assert_true(prices == 1 && names == 1);
+    json_decref(line);
+    complains(RUN("backtest", "runs/one", "--bars", "daily.csv", "signal.threshold=0.3"),
+        "--bars daily\\.csv: has bars of 1 d[a-z]*, and the run was trained on bars of 1 h; give bars of the same "
+        "span");
+    complains(RUN("backtest", "runs/one", "--bars", "minutes.csv", "signal.threshold=0.3"),
+        "--bars minutes\\.csv: has bars of 5 min, and the run was trained on bars of 1 h; give bars of the same span");
+}
+
 // Keys of the training are refused; others that nothing reads are told.
 static void keys_without_effect_are_told(void **state) {
     (void)state;
@@ -345,6 +377,7 @@ int main(void) {
         TEST(trials_are_counted),
         TEST(descriptions_of_a_backtest),
         TEST(instruments_are_traded_one_at_a_time),
+        TEST(bars_of_another_instrument_are_told),
         TEST(keys_without_effect_are_told),
         TEST(faults_are_one_line),
     };

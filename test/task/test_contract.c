@@ -4,6 +4,7 @@
 #include "data/when.h"
 #include "support.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -176,6 +177,93 @@ static void doubtful_data_are_told(void **state) {
     json_decref(is.about);
 }
 
+// Prices tell instruments apart where names do not: a fourth of the lowest and four times the highest are the limits.
+static void odd_prices_are_told(void **state) {
+    (void)state;
+    const int64_t window[STREAMS_MOST] = {50, 20};
+    float gold[] = {1200, 1800, 2000, 9000}, euro[] = {1.1f, 1.2f, 1.3f, 1.2f}, risen[] = {1900, 7990, 8010, 7000};
+    split_part train = part_of((span){0, 3}), all = part_of((span){0, 4});
+    char text[400];
+    dataset d = plain_set();
+    d.samples = 4;
+    d.price = gold;
+    d.about = json_pack("{s:s}", "made_of", "bars");
+    contract *c = contract_make(&(contract_facts){.data = &d, .window = window, .train = &train});
+    assert_false(contract_price_is_odd(c, NULL, 300) || contract_price_is_odd(c, NULL, 8000));
+    assert_true(contract_price_is_odd(c, NULL, 299.9) && contract_price_is_odd(c, NULL, 8000.1));
+    assert_true(contract_price_is_odd(c, NULL, NAN));
+    assert_false(contract_prices_differ(c, &d, &all, text, sizeof text));
+    d.price = risen;
+    assert_false(contract_prices_differ(c, &d, &all, text, sizeof text));
+    d.price = euro;
+    assert_true(contract_prices_differ(c, &d, &all, text, sizeof text));
+    assert_string_equal(text, "prices of gold.npz are from 1.1 to 1.3, those of the training from 1200 to 2000: unless "
+                              "the price went so far, these are bars of another instrument or in other units");
+    contract_free(c);
+    c = contract_of(&d, 50, 20); // weights of before, which say nothing of prices
+    assert_false(contract_price_is_odd(c, NULL, 1) || contract_prices_differ(c, &d, &all, text, sizeof text));
+    contract_free(c);
+    json_decref(d.about);
+}
+
+// Each instrument has its own range, and one that the weights do not know has none.
+static void prices_are_of_an_instrument(void **state) {
+    (void)state;
+    const int64_t window[STREAMS_MOST] = {50, 20}, first[] = {0, 2, 4};
+    const int32_t row[] = {0, 2, 1, 3};
+    static const char *const turned[] = {"XAUUSD", "EURUSD"};
+    float price[] = {1.1f, 1900, 1.2f, 2000};
+    split_part all = part_of((span){0, 4});
+    char text[400];
+    dataset d = plain_set();
+    d.samples = 4;
+    d.price = price;
+    d.panel = 2;
+    d.panel_names = symbols;
+    d.panel_first = first;
+    d.stream[0].row = row;
+    d.about = json_pack("{s:s}", "made_of", "bars");
+    contract *c = contract_make(&(contract_facts){.data = &d, .window = window, .train = &all});
+    assert_false(contract_price_is_odd(c, "EURUSD", 1.3) || contract_price_is_odd(c, "XAUUSD", 1500));
+    assert_true(contract_price_is_odd(c, "EURUSD", 1900) && contract_price_is_odd(c, "XAUUSD", 1.1));
+    assert_false(contract_price_is_odd(c, "GBPUSD", 1e6) || contract_price_is_odd(c, NULL, 1e6));
+    assert_false(contract_prices_differ(c, &d, &all, text, sizeof text));
+    d.panel_names = turned;
+    assert_true(contract_prices_differ(c, &d, &all, text, sizeof text));
+    assert_non_null(
+        strstr(text, "prices of gold.npz, XAUUSD are from 1.1 to 1.2, those of the training from 1900 to "));
+    contract_free(c);
+    json_decref(d.about);
+}
+
+static contract *of_file(const char *file) {
+    dataset d = plain_set();
+    d.about = json_pack("{s:s, s:[{s:s}]}", "made_of", "bars", "sources", "file", file);
+    contract *c = contract_of(&d, 50, 20);
+    json_decref(d.about);
+    return c;
+}
+
+static void files_of_other_instruments_are_told(void **state) {
+    (void)state;
+    static const struct {
+        const char *was, *is;
+        bool differ;
+    } all[] = {{"XAUUSD_H1.csv", "in/EURUSD_H1.csv", true}, {"a_b/XAUUSD_H1.csv", "XAUUSD_M5_201801020000.csv", false},
+        {"XAUUSD_H1.csv", "XAUEUR_MN1_2018.csv", true}, {"gold.csv", "EURUSD_H1.csv", false},
+        {"XAUUSD_H1.csv", "EURUSD_hourly.csv", false}, {"XAUUSD_H1.csv", "_H1.csv", false},
+        {"XAUUSD_H1.csv", "new_bars.csv", false}};
+    char text[400];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        contract *a = of_file(all[i].was), *b = of_file(all[i].is);
+        assert_int_equal(contract_files_differ(a, b, text, sizeof text), all[i].differ);
+        if (!i)
+            assert_string_equal(text, "in/EURUSD_H1.csv is of EURUSD by its name, and the run was trained on XAUUSD");
+        contract_free(a);
+        contract_free(b);
+    }
+}
+
 static void all_else_is_compared_too(void **state) {
     (void)state;
     dataset d = plain_set();
@@ -291,6 +379,9 @@ int main(void) {
         cmocka_unit_test(columns_are_compared_by_name_and_order),
         cmocka_unit_test(advice_fits_the_data),
         cmocka_unit_test(doubtful_data_are_told),
+        cmocka_unit_test(odd_prices_are_told),
+        cmocka_unit_test(prices_are_of_an_instrument),
+        cmocka_unit_test(files_of_other_instruments_are_told),
         cmocka_unit_test(all_else_is_compared_too),
         cmocka_unit_test(scalers_are_compared),
         cmocka_unit_test(the_time_of_training_is_that_of_labels),
