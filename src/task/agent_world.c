@@ -60,13 +60,20 @@ static bool make_stretches(agent_data *d, const split_part *tested, int64_t limi
     return trained_until(t, &until, e) && agent_market_newest(&d->test, &d->market, t->data, until, d->part, e);
 }
 
+// The caller's arrays are not of data that were scaled by instrument.
+static bool make_arrays(agent_data *d, int32_t lags, const account_terms *terms, err *e) {
+    const task *t = &d->task;
+    const agent_market *from = t->data == t->options.data ? t->options.market : NULL;
+    return from ? agent_market_like(&d->market, from, t->data, t->scaler, e)
+                : agent_market_make(&d->market, t->data, lags, t->scaler, terms, e);
+}
+
 static bool make_market(agent_data *d, const agent_settings *s, err *e) {
     const task *t = &d->task;
     account_terms terms;
     const split_part *tested;
     return take_part(d, &tested, e) && account_terms_read(t->config, &terms, e) && leaves_room(d, s, &terms, e) &&
-           agent_market_make(&d->market, t->data, s->world.env.market.lags, t->scaler, &terms, e) &&
-           make_stretches(d, tested, s->world.env.limit, e) &&
+           make_arrays(d, s->world.env.market.lags, &terms, e) && make_stretches(d, tested, s->world.env.limit, e) &&
            (t->options.trained ||
                agent_idle_check(&d->market, &d->train, t->data, s->world.env.market.size, d->idle, sizeof d->idle, e));
 }
@@ -116,6 +123,7 @@ void agent_data_resize(const agent_data *d, const split *parts, agent_settings *
 size_t agent_data_bytes(const agent_data *d) {
     const agent_market *m = &d->market;
     size_t width = (size_t)m->lagged + (size_t)m->once;
+    if (m->borrowed) return 0;
     size_t row = sizeof *m->bar + width * sizeof *m->feature + MARKET_COLUMNS * sizeof *m->calendar;
     return (size_t)m->rows * row;
 }

@@ -27,7 +27,7 @@ void agent_data_close(agent_data *d);
 // play in. Settings stay as they are where there are no data, or a part has no stretch.
 void agent_data_resize(const agent_data *d, const split *parts, agent_settings *s);
 
-// Bytes of the arrays on the host.
+// Bytes of its own arrays on the host.
 size_t agent_data_bytes(const agent_data *d);
 
 #endif
