@@ -241,6 +241,7 @@ static void unknown_keys(void **state) {
     refuse("trian:\n  epochs: 4\n", "run.yaml:1: trian: unknown key; did you mean train?");
     refuse("train:\n  bacth_size: 4\n", "run.yaml:2: train.bacth_size: unknown key; did you mean train.batch_size?");
     refuse("batch_size: 4\n", "run.yaml:1: batch_size: unknown key; did you mean train.batch_size?");
+    refuse("EPOCHS: 4\n", "run.yaml:1: EPOCHS: unknown key; did you mean train.epochs?");
     refuse("train:\n  lr: 4\n", "run.yaml:2: train.lr: unknown key; did you mean train.optimizer.lr?");
     refuse("model:\n  optimiser: {}\n", "run.yaml:2: model.optimiser: unknown key; did you mean train.optimizer?");
     refuse("gpu:\n  colour: red\n", "run.yaml:2: gpu.colour: unknown key; gpu takes mixed, monitor, limit");
