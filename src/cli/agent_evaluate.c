@@ -146,11 +146,14 @@ static bool evaluate_episodes(trained_agent *t, const cli_options *o, err *e) {
     agent_score s;
     if (!agent_evaluate(t->agent, &s, e)) return false;
     if (o->json) {
-        json_line(stdout, score_json(t, &s));
+        json_t *line = score_json(t, &s);
+        use_add_json(&t->notes, line);
+        json_line(stdout, line);
         return true;
     }
     printf("weights   %s\nepisodes  %lld in %s, greedy, of %d steps at most\n", t->weights, (long long)s.episodes,
         agent_task_env(&t->task), t->task.agent.test.env.limit);
+    use_warn(&t->notes, 0, stdout);
     printf("reward    %.4f, deviation %.4f\nlength    %.1f\n", s.mean, s.deviation, s.length);
     return true;
 }

@@ -47,8 +47,7 @@ static agent_place place_of(const agent_task *t) {
 static bool build(agent_task *t, err *e) {
     if (!choose_precision(t, e) || !budget_make(&t->budget, t->config, &t->settings, t->device, t->queue, e))
         return false;
-    agent_split_choose(t);
-    return true;
+    return agent_split_choose(t, e);
 }
 
 // Where `auto` chose a card whose memory others hold, the CPU computes; what is larger than the limit is left to be

@@ -18,6 +18,7 @@ typedef struct agent_task {
     const device *device;
     queue *queue;
     agent_memory memory;
+    int64_t parts;       // micro-batches of the run that goes on, or of the walk; 0: the split is chosen anew
     budget budget;       // before there was a space
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the description was read and the queue was opened, as clock_seconds has it

@@ -89,7 +89,10 @@ static bool take_data(trained_agent *t, const trained_options *o, const char *di
             : o->latest ? "--latest"
                         : "--part",
             agent_task_env(&t->task));
-    if (!w->open) return true;
+    if (!w->open) {
+        data_notes_described(&t->notes, t->file);
+        return true;
+    }
     t->samples = samples_of(t, o);
     return (o->data || check_data(t, dir, e)) &&
            data_notes_make(&t->notes, &w->task, w->part, &t->samples, f, t->weights, e);

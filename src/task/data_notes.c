@@ -31,19 +31,17 @@ static void count_trained_on(data_notes *n, const task *t, const char *part, con
         n->trained_on += data_notes_in_training(n, time[part_sample(samples, i)]);
 }
 
-static void check_description(data_notes *n, const char *file) {
-    if (!run_description_changed(file)) return;
+static void check_description(data_notes *n, const char *file, const char *what) {
+    if (!run_text_changed(file)) return;
     snprintf(n->warning[n->warnings++], DATA_WARNING_ROOM,
-        "%s was changed after the run, so these may be other samples than the weights' own; put it back, or remove its "
-        "last line",
-        file);
+        "%s was changed after the run, so %s than the weights' own; put it back, or remove its last line", file, what);
 }
 
 bool data_notes_make(data_notes *n, const task *t, const char *part, const split_part *samples, const safetensors *f,
     const char *path, err *e) {
     contract *was, *is;
     *n = (data_notes){.trained_on = -1};
-    check_description(n, t->options.description.file);
+    check_description(n, t->options.description.file, "these may be other samples");
     if (!contract_read(&was, f, path, e)) return false;
     if (!was) return true;
     is = task_contract(t);
@@ -54,6 +52,11 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
     contract_free(was);
     contract_free(is);
     return true;
+}
+
+void data_notes_described(data_notes *n, const char *file) {
+    *n = (data_notes){.trained_on = -1};
+    check_description(n, file, "this may be another environment");
 }
 
 void data_notes_files(data_notes *n, const contract *own, const task *t) {

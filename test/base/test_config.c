@@ -213,8 +213,7 @@ static void wrong_values(void **state) {
     refuse("gpu:\n  monitor: 1\n",
         "run.yaml:2: gpu.monitor: must be true or false, not 1; sample the device (default off)");
     refuse("model:\n  kind: LTSM\n",
-        "run.yaml:2: model.kind: must be mlp, lstm, transformer or nbeats, not LTSM; which "
-        "model (default lstm)");
+        "run.yaml:2: model.kind: must be mlp, lstm, transformer or nbeats, not LTSM; did you mean lstm?");
     refuse("model:\n  kind: ltsm\n",
         "run.yaml:2: model.kind: must be mlp, lstm, transformer or nbeats, not ltsm; did you mean lstm?");
     refuse("train:\n  shift: x\n", "run.yaml:2: train.shift: must be a number, not x; correct it (default -.5)");
