@@ -217,7 +217,9 @@ static void the_newest_bar_is_answered(void **state) {
     // The pass begins behind the training part, which is 0.7 of the samples.
     works(RUN("predict", "made", "--latest", "100000", "-o", "pass.csv", "--json"));
     double passed = number("bars");
+    assert_true(number("trained_on") == 0); // of the bars that are answered
     works(RUN("predict", "made", "--part", "all", "-o", "pass.csv", "--json"));
+    assert_true(number("trained_on") > 0.6 * number("bars") && number("trained_on") < 0.8 * number("bars"));
     assert_true(passed < 0.4 * number("bars") && passed > 0.2 * number("bars"));
     works(RUN("predict", "made", "--latest", "2"));
     matches("out", "^pass +greedy, from 20[^\n]* UTC, over [0-9,]+ bars, with a cash of 100000.00 at the beginning\n");
