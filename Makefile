@@ -12,6 +12,9 @@ FLIPS ?= 10000
 KILLS ?= 1000
 PREFIX ?= /usr/local
 
+# Where the tests of faults work: in memory where there is such a directory, as they write a lot.
+SCRATCH := $(or $(TMPDIR),$(shell [ -w /dev/shm ] && echo /dev/shm),/tmp)
+
 # Program and plug-in lie together, as the one looks for the other beside itself; the command is a link to them.
 HOME_OF = $(DESTDIR)$(PREFIX)/lib/tradewind
 
@@ -55,15 +58,15 @@ test-long: layers $(BUILD)/.deps-test ## the tests that take longer: runs that a
 
 faults: layers $(BUILD)/.deps-test ## every call on a file fails or kills its command, and every allocation up to the first step; FAULTS_EVERY=1
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
-	@cd $(BUILD) && seq $(JOBS) | TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) xargs -P $(JOBS) -I@ env TRADEWIND_FAULTS_PART=@/$(JOBS) ./test_faults
+	@cd $(BUILD) && seq $(JOBS) | TMPDIR=$(SCRATCH) TRADEWIND_FAULTS_EVERY=$(FAULTS_EVERY) xargs -P $(JOBS) -I@ env TRADEWIND_FAULTS_PART=@/$(JOBS) ./test_faults
 
 kills: layers $(BUILD)/.deps-test ## KILLS=1000 commands are killed at random moments, and run again
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
-	@cd $(BUILD) && TRADEWIND_KILLS=$(KILLS) ./test_kills
+	@cd $(BUILD) && TMPDIR=$(SCRATCH) TRADEWIND_KILLS=$(KILLS) ./test_kills
 
 flips: layers $(BUILD)/.deps-test ## FLIPS=10000 single bits of files flip: each is refused, told, or without effect
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=$(CUDA))
-	@cd $(BUILD) && TRADEWIND_FLIPS=$(FLIPS) ./test_flips
+	@cd $(BUILD) && TMPDIR=$(SCRATCH) TRADEWIND_FLIPS=$(FLIPS) ./test_flips
 
 mutants: $(BUILD)/.deps-test ## plants the bugs of test/mutants one by one, and tells which no test notices (half an hour); MUTANTS='split_* bar*'
 	@tools/mutate.sh $(MUTANTS)

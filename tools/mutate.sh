@@ -130,10 +130,6 @@ runs_of() {
     done
 }
 
-tests_of() {
-    runs_of "$1" | sed 's/ .*//'
-}
-
 # The files of the sources, built ones left out.
 list_files() {
     cd "$root"
@@ -156,9 +152,11 @@ copy_tree() {
     [ ! -d "$root/../shared" ] || ln -sfn "$(cd "$root/../shared" && pwd)" "$home/shared"
 }
 
-# build_targets TARGET...: the output is in $work/log.
-build_targets() {
-    cmake --build "$build" --parallel "$(nproc 2>/dev/null || echo 2)" --target tradewind "$@" >"$work/log" 2>&1
+# build_test NAME: its binary, and the program where the test runs that; the output is in $work/log.
+build_test() {
+    program=
+    ! grep -qE 'TRADEWIND_BINARY|"cli/|"fault/' "$(find "$tree/test" -name "$1.c")" || program=tradewind
+    cmake --build "$build" --parallel "$(nproc 2>/dev/null || echo 2)" --target $program "$1" >"$work/log" 2>&1
 }
 
 # run_test NAME [NAME=VALUE...]: the output is in $work/log.
@@ -168,26 +166,29 @@ run_test() {
     (cd "$build" && exec env "$@" timeout "$limit" "./$test") >"$work/log" 2>&1
 }
 
-# Every test that is to catch something passes without a bug, or what it catches would mean nothing.
-check_tests() {
-    while read -r name; do runs_of "$name"; done <"$work/names" | sort -u >"$work/runs"
-    build_targets $(sed 's/ .*//' "$work/runs" | sort -u) || { cat "$work/log"; fail "the sources do not build"; }
-    while read -r run; do
-        run_test $run </dev/null || { cat "$work/log"; fail "$run fails without a bug"; }
-    done <"$work/runs"
+# A test that has caught a bug passes without one, or what it catches would mean nothing: it is built and run on the
+# sources as they are, once.
+check_test() {
+    ! grep -qxF "$1" "$work/sound" || return 0
+    build_test "${1%% *}" || { cat "$work/log"; fail "the sources do not build"; }
+    run_test $1 </dev/null || { cat "$work/log"; fail "$1 fails without a bug"; }
+    echo "$1" >>"$work/sound"
 }
 
-# Runs a planted mutant's tests until one fails; the verdict is in $verdict, empty where it survives.
+# Builds and runs a planted mutant's tests one by one until one fails. The verdict is in $verdict, empty where it
+# survives; $catcher is the test, empty where none has failed. False where the code does not compile.
 run_tests() {
-    verdict=
+    verdict= catcher=
     runs_of "$name" >"$work/runs"
     while read -r run; do
         status=0
+        build_test "${run%% *}" </dev/null || return 1
         { run_test $run </dev/null || status=$?; } 2>/dev/null # the shell's own word on a test that aborts
         [ $status != 0 ] || continue
+        catcher=$run
         verdict="caught by ${run%% *}"
         [ $status != 124 ] || verdict="$verdict, which did not end"
-        return
+        return 0
     done <"$work/runs"
 }
 
@@ -197,11 +198,12 @@ try() {
     name=$1
     file=$(field "$name" file)
     changed "$name" >"$tree/$file"
-    built=0
-    if build_targets $(tests_of "$name"); then run_tests; else built=1; fi
+    built=1
+    run_tests || built=0
     cp "$root/$file" "$tree/$file"
+    [ -z "$catcher" ] || check_test "$catcher"
     reason=$(field "$name" survives)
-    if [ $built != 0 ]; then
+    if [ $built = 0 ]; then
         broken=$((broken + 1))
         verdict="DOES NOT BUILD: $(grep -m 1 'error' "$work/log")"
     elif [ -n "$verdict" ]; then
@@ -232,9 +234,11 @@ choose() {
 plant_all() {
     choose "$@"
     copy_tree
-    cmake -S "$tree" -B "$build" -DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=OFF --log-level=WARNING >"$work/log" ||
+    generator=
+    [ -f "$build/CMakeCache.txt" ] || ! command -v ninja >/dev/null || generator='-G Ninja'
+    cmake $generator -S "$tree" -B "$build" -DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=OFF --log-level=WARNING >"$work/log" ||
         { cat "$work/log"; fail "CMake fails"; }
-    check_tests
+    : >"$work/sound"
     caught=0 explained=0 survived=0 broken=0
     while read -r name; do try "$name" </dev/null; done <"$work/names"
     echo "$((caught + explained + survived + broken)) mutants: $caught caught, $explained survive with a reason," \

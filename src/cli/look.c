@@ -78,7 +78,7 @@ bool look_at_run(const char *dir, look *l, err *e) {
     value_of(dir, "config.yaml", "agent.env", l->agent, sizeof l->agent);
     choose_metric(l);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
-    l->members = members_of(dir);
+    ok = ok && members_of(dir, &l->members, e);
     run_each_fold(dir, count_fold, &l->folds);
     l->status = run_status(dir, &l->sum);
     return ok;

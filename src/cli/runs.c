@@ -21,6 +21,8 @@ enum { DEPTH_MOST = 4, RUNS_MOST = 100000 };
 typedef struct {
     char **dir;
     int count;
+    bool failed; // the members of one could not be found: `why`
+    err why;
 } found;
 
 static bool is_directory(const char *path) {
@@ -37,8 +39,14 @@ static void add_run(const char *dir, found *f) {
 
 // A run, and the members of an ensemble.
 static void add_members(const char *dir, found *f) {
+    int members;
+    err why;
     add_run(dir, f);
-    for (int k = 1, members = members_of(dir); k <= members; k++) {
+    if (!members_of(dir, &members, &why)) {
+        f->failed = true;
+        f->why = why;
+    }
+    for (int k = 1; k <= members; k++) {
         char *path = members_dir(dir, k);
         if (run_is(path)) add_run(path, f);
         free(path);
@@ -287,7 +295,8 @@ static bool list(const cli_options *o, err *e) {
     if (stat(dir, &st) != 0) return err_input(e, "%s: cannot be read: %s", dir, strerror(errno));
     if (!S_ISDIR(st.st_mode)) return err_input(e, "%s: is not a directory", dir);
     search(dir, 0, &f);
-    bool ok = print_found(o, &f, e);
+    if (f.failed) *e = f.why;
+    bool ok = !f.failed && print_found(o, &f, e);
     for (int i = 0; i < f.count; i++) free(f.dir[i]);
     free(f.dir);
     return ok && (f.count > 0 || err_input(e, "%s: no runs found in it", dir));

@@ -57,7 +57,7 @@ typedef struct {
     market_settings market;
 } env_settings;
 
-enum { ENV_PARTS_MOST = 5, ENV_OBSERVATION_MOST = 4096, ENV_ACTION_MOST = 16 };
+enum { ENV_PARTS_MOST = 6, ENV_OBSERVATION_MOST = 4096, ENV_ACTION_MOST = 16 };
 
 // Arrays that all environments of a batch read, in the device's memory: those of the environment's own header.
 typedef struct {

@@ -1,7 +1,7 @@
 // market: an account that trades bars. An agent sees closed bars, decides, and its order fills at the next open.
 //
 // Observation at a closed bar, in this order:
-//   lags x lagged   features of the newest `lags` bars, the oldest bar first
+//   lags x lagged   features of the newest `lags` bars, scaled, the oldest bar first
 //   once            further features of the newest bar
 //   position        value of the position as a share of a full one, below 0 when short, within [-1, 1]
 //   free            equity that no margin binds, as a share of the equity, within [0, 1]
@@ -38,7 +38,8 @@
 // Parts of the data.
 enum {
     MARKET_BARS,      // account_bar [rows]
-    MARKET_FEATURES,  // float [rows, lagged + once], on the scale that a model sees
+    MARKET_FEATURES,  // float [rows, lagged + once]
+    MARKET_SCALE,     // float [2, lagged + once]: a feature is observed as (itself - the first) * the second
     MARKET_CALENDAR,  // int32 [rows, MARKET_COLUMNS]
     MARKET_STRETCHES, // market_stretch [stretches]
     MARKET_RULES,     // account_rules [instruments]
@@ -131,14 +132,20 @@ ENV_FN void market_reset(const env_settings *s, const env_data *d, const env_dic
 
 // Observations
 
+// The c-th feature of a row, scaled.
+ENV_FN float market_feature(const float *row, const float *scale, int64_t width, int64_t c) {
+    return (row[c] - scale[c]) * scale[width + c];
+}
+
 ENV_FN void market_observe(const env_settings *s, const env_data *d, const market_state *m, float *to) {
     const market_settings *k = &s->market;
     const account_rules *r = market_rules(d, m);
     int64_t width = (int64_t)k->lagged + k->once, close = market_bar(d, m->row)->close;
     const float *row = (const float *)d->part[MARKET_FEATURES] + m->row * width;
+    const float *scale = (const float *)d->part[MARKET_SCALE];
     for (int64_t lag = k->lags - 1; lag >= 0; lag--)
-        for (int32_t c = 0; c < k->lagged; c++) *to++ = row[c - lag * width];
-    for (int64_t c = k->lagged; c < width; c++) *to++ = row[c];
+        for (int32_t c = 0; c < k->lagged; c++) *to++ = market_feature(row - lag * width, scale, width, c);
+    for (int64_t c = k->lagged; c < width; c++) *to++ = market_feature(row, scale, width, c);
     double equity = m->equity > 0 ? (double)m->equity : 1.0, value = (double)account_mark(m->books.units, close);
     double bound = (double)account_margin(r, m->books.basis);
     *to++ = (float)market_cut(value / (equity * k->size), -1, 1);
@@ -230,6 +237,10 @@ ENV_FN double market_pay(const market_settings *k, const account_rules *r, marke
     return gain;
 }
 
+ENV_FN bool market_is_ruin(const market_settings *k, const account_rules *r, int64_t equity) {
+    return (double)equity <= k->ruin * (double)r->cash;
+}
+
 ENV_FN env_end market_step(
     const env_settings *s, const env_data *d, market_state *m, const float *action, double *reward) {
     const account_rules *r = market_rules(d, m);
@@ -238,7 +249,7 @@ ENV_FN env_end market_step(
     *reward = 0;
     if (m->books.state != ACCOUNT_OK) return ENV_TERMINATED;
     *reward = market_pay(&s->market, r, m, equity);
-    if ((double)equity <= s->market.ruin * (double)r->cash) return ENV_TERMINATED;
+    if (market_is_ruin(&s->market, r, equity)) return ENV_TERMINATED;
     return m->row + 1 < m->end ? ENV_GOES_ON : ENV_TRUNCATED;
 }
 

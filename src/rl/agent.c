@@ -63,12 +63,12 @@ static agent *describe(const agent_place *at, const agent_settings *s, const mod
     a->s = *s;
     a->z = agent_sizes_of(s);
     a->store = store_new(at->device->host_memory);
-    a->data = store_new(at->device->host_memory);
+    a->data = at->data ? at->data : store_new(at->device->host_memory);
     for (int k = 0; k < AGENT_GRAPHS; k++) {
         agent_graph_build(&a->graph[k], (agent_graph_kind)k, s, policy);
         if (!a->graph[k].g) continue;
         store_add(a->store, a->graph[k].g, k == GRAPH_MINIBATCH ? STORE_FOR_TRAINING : STORE_FOR_INFERENCE);
-        store_add(a->data, a->graph[k].g, STORE_FOR_DATASET);
+        if (!at->data) store_add(a->data, a->graph[k].g, STORE_FOR_DATASET);
         program_options o = options(a, (agent_graph_kind)k);
         a->program[k] = program_new(at->device, at->queue, &o);
         transient_fit(&a->transient, a->program[k]);
@@ -85,8 +85,8 @@ static agent_memory measure(const agent *a) {
         .data = store_bytes(a->data)};
     for (int k = 0; k < AGENT_GRAPHS; k++)
         if (a->program[k]) m.recordings += space_aligned(program_own(a->program[k]));
-    m.total =
-        space_aligned(store_bytes(a->store)) + space_aligned(m.data) + space_aligned(m.activations) + m.recordings;
+    m.own = space_aligned(store_bytes(a->store)) + space_aligned(m.activations) + m.recordings;
+    m.total = m.own + space_aligned(m.data);
     return m;
 }
 
@@ -108,12 +108,13 @@ static tensor weights_slab(const agent *a) {
 }
 
 static bool place(agent *a, err *e) {
-    size_t bytes = measure(a).total;
+    agent_memory m = measure(a);
+    size_t bytes = a->at.data ? m.own : m.total;
     if (!a->at.space) a->space = space_new(a->at.device, a->at.queue, bytes, e);
     if (!a->at.space && !a->space) return false;
     a->own = space_within(a->at.space ? a->at.space : a->space, "an agent", bytes, e);
     if (!a->own || !store_place(a->store, a->at.queue, a->own, e)) return false;
-    if (store_bytes(a->data) && !store_place(a->data, a->at.queue, a->own, e)) return false;
+    if (!a->at.data && store_bytes(a->data) && !store_place(a->data, a->at.queue, a->own, e)) return false;
     if (!transient_place(&a->transient, a->own, e)) return false;
     program_place at = {
         .queue = a->at.queue, .space = a->own, .transient = &a->transient, .store = {a->store, a->data}};
@@ -153,7 +154,7 @@ void agent_free(agent *a) {
     for (int k = 0; k < AGENT_GRAPHS; k++) program_free(a->program[k]);
     transient_give(&a->transient);
     store_free(a->store);
-    store_free(a->data);
+    if (!a->at.data) store_free(a->data);
     space_free(a->own);
     space_free(a->space);
     for (int k = 0; k < AGENT_GRAPHS; k++)

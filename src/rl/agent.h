@@ -33,6 +33,7 @@ typedef struct {
     dtype type;
     shape shape;
     const void *data;
+    bool shared; // agents beside this one read the same array, in a store of their own (agent_place)
 } agent_part;
 
 typedef struct {
@@ -95,17 +96,21 @@ typedef struct {
 
 typedef struct agent agent;
 
-// Where an agent runs: a device, its queue, and the space that it takes its memory in (NULL: one of its own).
+// Where an agent runs: a device, its queue, the space that it takes its memory in (NULL: one of its own), and the store
+// of the shared arrays that its environments read, placed already (NULL: one of its own).
 typedef struct {
     const device *device;
     queue *queue;
     space *space;
+    store *data;
 } agent_place;
 
 // Bytes by purpose.
 typedef struct {
-    size_t weights, gradients, moments, states, activations, recordings, data;
-    size_t total;
+    size_t weights, gradients, moments, states, activations, recordings;
+    size_t own;   // all of this, as one space
+    size_t data;  // of shared arrays
+    size_t total; // both
 } agent_memory;
 
 // False where settings contradict each other, with the key in the text: a rollout that minibatches do not divide, a
@@ -119,6 +124,10 @@ void agent_free(agent *a);
 
 // The same without a device's memory.
 agent_memory agent_measure(const agent_place *at, const agent_settings *s, const model_spec *policy);
+
+// The shared arrays of an environment as a store, described; to be placed for agents in it (agent_place). `g` is a
+// graph that must outlive the store, and is the caller's.
+store *agent_world_store(const agent_world *w, bool host_memory, graph **g);
 
 // Bytes of the host for tables of a rollout that are read back.
 size_t agent_host_bytes(const agent_settings *s);

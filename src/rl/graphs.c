@@ -32,13 +32,23 @@ static int world_parts(graph *g, const agent_world *w, tensor part[ENV_PARTS_MOS
     for (int k = 0; k < w->parts; k++) {
         const agent_part *p = &w->part[k];
         part[k] = graph_constant(g, p->name, p->type, p->shape, p->data);
-        graph_share(g, part[k]);
+        if (p->shared) graph_share(g, part[k]);
     }
     return w->parts;
 }
 
 static tensor environments(graph *g, const char *name, const agent_world *w, int64_t count) {
     return graph_state(g, name, DTYPE_I64, shape2(count, env_words(&w->env)));
+}
+
+store *agent_world_store(const agent_world *w, bool host_memory, graph **g) {
+    tensor part[ENV_PARTS_MOST];
+    store *s = store_new(host_memory);
+    *g = graph_new();
+    int parts = world_parts(*g, w, part);
+    op_env_see(*g, environments(*g, "environments", w, 1), part, parts, (env_attr){w->env, STREAM_ROLLOUT});
+    store_add(s, *g, STORE_FOR_DATASET);
+    return s;
 }
 
 // A table with a row for each step of each environment.

@@ -18,7 +18,8 @@ struct agent {
     agent_sizes z;
     agent_graphs graph[AGENT_GRAPHS];
     program *program[AGENT_GRAPHS]; // NULL: there is none
-    store *store, *data;
+    store *store;
+    store *data; // of shared arrays: its own, or the caller's where that is placed
     transient transient;
     space *space;      // of its own, or NULL
     space *own;        // inside that or the caller's

@@ -285,14 +285,36 @@ const char *run_earlier(const run *r) {
     return r->earlier;
 }
 
-bool run_read(const char *dir, const char *name, char **text, err *e) {
+static const char sum_line[] = "# sum of the lines above: ";
+
+// True where a text of so many bytes has a last line with a sum that the lines above do not fit, or bytes behind its
+// end. It is changed on the way, and put back.
+static bool is_changed(char *text, size_t bytes) {
+    char sum[SUM_ROOM], want[SUM_ROOM + 1], *at = text, *last = NULL;
+    if (strlen(text) != bytes) return true;
+    while ((at = strstr(at, sum_line))) last = at++;
+    if (!last) return false;
+    *last = 0;
+    sum_of_text(text, sum);
+    *last = sum_line[0];
+    snprintf(want, sizeof want, "%s\n", sum);
+    return strcmp(last + strlen(sum_line), want) != 0;
+}
+
+bool run_read_summed(const char *dir, const char *name, char **text, bool *changed, err *e) {
     err why = {0};
     size_t bytes;
     char *path = run_path(dir, name);
     bool there = access(path, F_OK) == 0;
     *text = there ? file_read(path, TEXT_MOST, &bytes, &why) : NULL;
+    *changed = *text && is_changed(*text, bytes);
     free(path);
     return why.kind != ERR_RUN || err_run(e, "%s", why.text);
+}
+
+bool run_read(const char *dir, const char *name, char **text, err *e) {
+    bool unused;
+    return run_read_summed(dir, name, text, &unused, e);
 }
 
 char *run_text(const char *dir, const char *name) {
@@ -311,45 +333,34 @@ static bool write_text(const char *dir, const char *name, const char *text, err 
     return ok;
 }
 
-bool run_write(const run *r, const char *name, const char *text, err *e) {
-    return write_text(r->dir, name, text, e);
-}
+// Descriptions and plans. The last line is a comment with the sum of those before it.
 
-// Descriptions. The last line is a comment with the sum of those before it.
-
-static const char sum_line[] = "# sum of the lines above: ";
-
-static bool write_description(const char *dir, const char *config, err *e) {
+static bool write_summed(const char *dir, const char *name, const char *lines, err *e) {
     char sum[SUM_ROOM], *text = NULL;
-    sum_of_text(config, sum);
-    NEED(asprintf(&text, "%s%s%s\n", config, sum_line, sum) >= 0, "out of memory for the description");
-    bool ok = write_text(dir, "config.yaml", text, e);
+    sum_of_text(lines, sum);
+    NEED(asprintf(&text, "%s%s%s\n", lines, sum_line, sum) >= 0, "out of memory for %s", name);
+    bool ok = write_text(dir, name, text, e);
     free(text);
     return ok;
 }
 
 bool run_put_description(const run *r, const char *config, err *e) {
-    return write_description(r->dir, config, e);
+    return write_summed(r->dir, "config.yaml", config, e);
+}
+
+bool run_put_plan(const run *r, const char *plan, err *e) {
+    return write_summed(r->dir, "plan.yaml", plan, e);
 }
 
 bool run_describe(const char *dir, const char *config, err *e) {
-    return file_make_dirs(dir, e) && has_place(dir, e) && write_description(dir, config, e);
+    return file_make_dirs(dir, e) && has_place(dir, e) && write_summed(dir, "config.yaml", config, e);
 }
 
-bool run_description_changed(const char *file) {
+bool run_text_changed(const char *file) {
     err unused;
     size_t bytes;
-    char sum[SUM_ROOM], want[SUM_ROOM + 1], *text = file_read(file, TEXT_MOST, &bytes, &unused), *at = text,
-                                            *last = NULL;
-    while (at && (at = strstr(at, sum_line))) last = at++;
-    if (!last) {
-        free(text);
-        return false;
-    }
-    *last = 0;
-    sum_of_text(text, sum);
-    snprintf(want, sizeof want, "%s\n", sum);
-    bool changed = strcmp(last + strlen(sum_line), want) != 0;
+    char *text = file_read(file, TEXT_MOST, &bytes, &unused);
+    bool changed = text && is_changed(text, bytes);
     free(text);
     return changed;
 }

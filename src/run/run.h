@@ -52,18 +52,20 @@ bool run_describe(const char *dir, const char *config, err *e);
 // False where the reading of it fails.
 bool run_read(const char *dir, const char *name, char **text, err *e);
 
-// The same; NULL also where the reading fails.
+// The same of config.yaml or plan.yaml; `changed` where it is not as it was written.
+bool run_read_summed(const char *dir, const char *name, char **text, bool *changed, err *e);
+
+// The text as run_read has it; NULL also where the reading fails.
 char *run_text(const char *dir, const char *name);
 
-// Puts the run's description in place, whole, as config.yaml; its last line is a comment with the sum of those above.
+// Puts the run's description in place, whole, as config.yaml, and its plan as plan.yaml; the last line is a comment
+// with the sum of those above.
 bool run_put_description(const run *r, const char *config, err *e);
+bool run_put_plan(const run *r, const char *plan, err *e);
 
-// True where a run's config.yaml is not as it was written, by that sum. Without that line, which a user may remove, it
-// is taken as it is.
-bool run_description_changed(const char *file);
-
-// Puts another text file in place, whole.
-bool run_write(const run *r, const char *name, const char *text, err *e);
+// True where a run's config.yaml or plan.yaml is not as it was written, by that sum. Without that line, which a user
+// may remove, it is taken as it is.
+bool run_text_changed(const char *file);
 
 // True where a run has written into a directory, by files that runs alone leave.
 bool run_was_in(const char *dir);

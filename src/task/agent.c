@@ -39,15 +39,15 @@ static bool choose_precision(agent_task *t, err *e) {
 
 static agent_place place_of(const agent_task *t) {
     const task_place *at = t->options.place;
-    return (agent_place){.device = t->device, .queue = t->queue, .space = at ? at->space : NULL};
+    return (agent_place){
+        .device = t->device, .queue = t->queue, .space = at ? at->space : NULL, .data = at ? at->data : NULL};
 }
 
 // On a device that was opened.
 static bool build(agent_task *t, err *e) {
     if (!choose_precision(t, e) || !budget_make(&t->budget, t->config, &t->settings, t->device, t->queue, e))
         return false;
-    agent_split_choose(t);
-    return true;
+    return agent_split_choose(t, e);
 }
 
 // Where `auto` chose a card whose memory others hold, the CPU computes; what is larger than the limit is left to be
@@ -113,7 +113,7 @@ size_t agent_task_bytes(const agent_task *t, const split *parts) {
     agent_place at = place_of(t);
     agent_settings s = t->agent;
     agent_data_resize(&t->world, parts, &s);
-    return space_aligned(agent_measure(&at, &s, &t->model).total);
+    return space_aligned(agent_measure(&at, &s, &t->model).own);
 }
 
 // Copies on the host: the best weights, tables that are read back, and what a checkpoint gathers. Recordings are

@@ -18,6 +18,7 @@ typedef struct agent_task {
     const device *device;
     queue *queue;
     agent_memory memory;
+    int64_t parts;       // micro-batches of the run that goes on, or of the walk; 0: the split is chosen anew
     budget budget;       // before there was a space
     err no_card;         // why the CPU stands in for a card, or an empty text
     double made, opened; // when the description was read and the queue was opened, as clock_seconds has it
@@ -38,7 +39,8 @@ agent *agent_task_agent(const agent_task *t, err *e);
 // A trained policy alone, for so many rows; its weights are to be loaded. NULL on failure.
 actor *agent_task_actor(const agent_task *t, int64_t rows, err *e);
 
-// Bytes of the device that the same agent takes with other parts of the same data, where its environment has some.
+// Bytes of the device that the same agent takes with other parts of the same data, where its environment has some,
+// beside the arrays that agents can share.
 size_t agent_task_bytes(const agent_task *t, const split *parts);
 
 // The memory that it takes; whether it is there and within the limit, ERR_RUN with the figures where it is not.

@@ -8,12 +8,15 @@
 #include <stdlib.h>
 
 void agent_market_done(agent_market *m) {
-    free(m->bar);
-    free(m->feature);
-    free(m->calendar);
-    free(m->rules);
-    free(m->start);
-    free(m->offset);
+    free(m->scale);
+    if (!m->borrowed) {
+        free(m->bar);
+        free(m->feature);
+        free(m->calendar);
+        free(m->rules);
+        free(m->start);
+        free(m->offset);
+    }
     *m = (agent_market){0};
 }
 
@@ -57,13 +60,17 @@ static int64_t row_of(const agent_market *m, const dataset *d, int64_t sample) {
 
 // Bars
 
+int32_t agent_market_clock(int64_t end) {
+    return (int32_t)(end - when_day_of(end) * WHEN_DAY);
+}
+
 static void take_bar(agent_market *m, const quotes *q, int64_t i, int64_t end, int64_t row) {
     int32_t *calendar = m->calendar + row * MARKET_COLUMNS;
     int64_t day = when_day_of(q->time[i]);
     m->bar[row] = (account_bar){q->open[i], q->high[i], q->low[i], q->close[i], q->spread ? q->spread[i] : 0};
     calendar[MARKET_NIGHTS] = i ? (int32_t)(day - when_day_of(q->time[i - 1])) : 0;
     calendar[MARKET_ENDS] = i + 1 == q->count || when_day_of(q->time[i + 1]) != day;
-    calendar[MARKET_CLOCK] = (int32_t)(end - when_day_of(end) * WHEN_DAY);
+    calendar[MARKET_CLOCK] = agent_market_clock(end);
 }
 
 // Bars and rules of one instrument.
@@ -88,19 +95,44 @@ static bool refuse_number(const dataset *d, int64_t sample, int64_t column, err 
         d->name, (long long)column + 1, when);
 }
 
-static bool take_features(agent_market *m, const dataset *d, const scaler *s, int64_t sample, err *e) {
-    int64_t width = (int64_t)m->lagged + m->once;
-    float *row = m->feature + row_of(m, d, sample) * width, *to = row;
+static int64_t width_of(const agent_market *m) {
+    return (int64_t)m->lagged + m->once;
+}
+
+void agent_market_features(const dataset *d, int64_t sample, float *to) {
     for (int k = 0; k < d->streams; k++) {
         const table *from = &d->stream[k].series;
         table_read(from, d->stream[k].row[sample], 1, to);
-        const float *value = s ? s->value[k] : NULL;
-        for (int64_t c = 0; value && c < from->width; c++) to[c] = (to[c] - value[c]) * value[from->width + c];
         to += from->width;
     }
     if (d->vector.width) table_read(&d->vector, sample, 1, to);
-    for (int64_t c = 0; c < width; c++)
-        if (!isfinite(row[c])) return refuse_number(d, sample, c, e);
+}
+
+bool agent_market_scale(agent_market *m, const dataset *d, const scaler *s, err *e) {
+    int64_t width = width_of(m), at = 0;
+    m->scale = calloc((size_t)(2 * width), sizeof *m->scale);
+    if (!m->scale) return err_run(e, "no memory for the scale of %lld features", (long long)width);
+    for (int64_t c = 0; c < width; c++) m->scale[width + c] = 1;
+    for (int k = 0; k < d->streams; k++) {
+        int64_t columns = d->stream[k].series.width;
+        const float *value = s ? s->value[k] : NULL;
+        for (int64_t c = 0; value && c < columns; c++) {
+            m->scale[at + c] = value[c];
+            m->scale[width + at + c] = value[columns + c];
+        }
+        at += columns;
+    }
+    return true;
+}
+
+// False where a feature is not finite as it is observed.
+static bool check_features(const agent_market *m, const dataset *d, err *e) {
+    int64_t width = width_of(m);
+    for (int64_t i = 0; i < dataset_all(d); i++) {
+        const float *row = m->feature + row_of(m, d, i) * width;
+        for (int64_t c = 0; c < width; c++)
+            if (!isfinite(market_feature(row, m->scale, width, c))) return refuse_number(d, i, c, e);
+    }
     return true;
 }
 
@@ -114,21 +146,36 @@ static bool check_width(const agent_market *m, int64_t once, const dataset *d, e
                (int)m->lags, (int)m->lagged, (long long)once, d->name, (long long)width, ENV_OBSERVATION_MOST);
 }
 
-bool agent_market_make(
-    agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e) {
+bool agent_market_begin(agent_market *m, const dataset *d, int32_t lags, const account_terms *t, err *e) {
     CHECK(lags > 0, "%d lags", (int)lags);
-    *m = (agent_market){0};
-    if (!market_has_bars(d, e)) return false;
     int64_t once = d->vector.width;
     for (int k = 1; k < d->streams; k++) once += d->stream[k].series.width;
     *m = (agent_market){
         .lags = lags, .lagged = (int32_t)d->stream[0].series.width, .once = (int32_t)once, .day_close = t->day_close};
-    bool ok = check_width(m, once, d, e) && take_rows(m, d, e);
+    return check_width(m, once, d, e);
+}
+
+bool agent_market_make(
+    agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e) {
+    *m = (agent_market){0};
+    if (!market_has_bars(d, e)) return false;
+    bool ok = agent_market_begin(m, d, lags, t, e) && take_rows(m, d, e);
     for (int64_t k = 0; ok && k < m->instruments; k++) ok = take_bars(m, d, k, t, e);
-    for (int64_t i = 0; ok && i < dataset_all(d); i++) ok = take_features(m, d, s, i, e);
-    if (ok && leaks_planted.observed) leaks_planted.observed(m->feature, m->rows, (int64_t)m->lagged + m->once);
+    for (int64_t i = 0; ok && i < dataset_all(d); i++)
+        agent_market_features(d, i, m->feature + row_of(m, d, i) * width_of(m));
+    ok = ok && agent_market_scale(m, d, s, e) && check_features(m, d, e);
+    if (ok && leaks_planted.observed) leaks_planted.observed(m->feature, m->rows, width_of(m));
     if (!ok) agent_market_done(m);
     return ok;
+}
+
+bool agent_market_like(agent_market *m, const agent_market *from, const dataset *d, const scaler *s, err *e) {
+    *m = *from;
+    m->borrowed = true;
+    m->scale = NULL;
+    if (agent_market_scale(m, d, s, e) && check_features(m, d, e)) return true;
+    agent_market_done(m);
+    return false;
 }
 
 // Parts
@@ -251,10 +298,13 @@ void agent_market_world(const agent_market *m, const agent_stretches *p, agent_w
     s->stretches = (int32_t)p->count;
     s->day_close = m->day_close;
     w->parts = MARKET_PARTS;
-    w->part[MARKET_BARS] = (agent_part){"bars", DTYPE_I64, shape2(m->rows, WORDS(account_bar)), m->bar};
-    w->part[MARKET_FEATURES] =
-        (agent_part){"features", DTYPE_F32, shape2(m->rows, (int64_t)m->lagged + m->once), m->feature};
-    w->part[MARKET_CALENDAR] = (agent_part){"calendar", DTYPE_I32, shape2(m->rows, MARKET_COLUMNS), m->calendar};
-    w->part[MARKET_STRETCHES] = (agent_part){p->name, DTYPE_I64, shape2(p->count, WORDS(market_stretch)), p->item};
-    w->part[MARKET_RULES] = (agent_part){"rules", DTYPE_I64, shape2(m->instruments, WORDS(account_rules)), m->rules};
+    int64_t width = width_of(m);
+    w->part[MARKET_BARS] = (agent_part){"bars", DTYPE_I64, shape2(m->rows, WORDS(account_bar)), m->bar, true};
+    w->part[MARKET_FEATURES] = (agent_part){"features", DTYPE_F32, shape2(m->rows, width), m->feature, true};
+    w->part[MARKET_SCALE] = (agent_part){"scale", DTYPE_F32, shape2(2, width), m->scale, false};
+    w->part[MARKET_CALENDAR] = (agent_part){"calendar", DTYPE_I32, shape2(m->rows, MARKET_COLUMNS), m->calendar, true};
+    w->part[MARKET_STRETCHES] =
+        (agent_part){p->name, DTYPE_I64, shape2(p->count, WORDS(market_stretch)), p->item, false};
+    w->part[MARKET_RULES] =
+        (agent_part){"rules", DTYPE_I64, shape2(m->instruments, WORDS(account_rules)), m->rules, true};
 }

@@ -3,7 +3,8 @@
 //
 // A row is a bar that has a sample. Its features are the bar's own, those of the first stream, observed for every lag;
 // behind them, observed once, those of the newest closed bars of the other streams, as the sample has them, and the
-// sample's vector. Streams are on the scale of a scaler, which was fitted on the training part.
+// sample's vector. The environment puts streams on the scale of a scaler, which was fitted on the training part: so the
+// folds of a walk read one set of arrays, each on a scale of its own.
 //
 // All parts of a split share the rows. A stretch is the bars from the first to the last sample that an instrument has
 // in a span of the part: nothing is traded outside it. Observations of its first bars look back into the bars before,
@@ -16,16 +17,18 @@
 #include "env/market.h"
 #include "rl/agent.h"
 
-typedef struct {
+typedef struct agent_market {
     int64_t rows, instruments;
     int32_t lags, lagged, once;
     bool day_close;
     account_bar *bar;     // [rows]
-    float *feature;       // [rows, lagged + once]
+    float *feature;       // [rows, lagged + once] as the dataset has them
+    float *scale;         // [2, lagged + once] (MARKET_SCALE)
     int32_t *calendar;    // [rows, MARKET_COLUMNS]
     account_rules *rules; // [instruments]
     int64_t *start;       // [instruments + 1] where the rows of each begin
     int64_t *offset;      // [instruments] of its rows: row of the first stream less row here
+    bool borrowed;        // all arrays but the scale are another's
 } agent_market;
 
 // Makes the arrays, to be observed with so many lags, 1 or more. `s` has one scale for all instruments, or the data are
@@ -35,8 +38,26 @@ typedef struct {
 bool agent_market_make(
     agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e);
 
+// The same arrays on another scale. `from` was made of these data and outlives `m`. ERR_INPUT where a feature is not
+// finite on that scale. On failure `m` is empty.
+bool agent_market_like(agent_market *m, const agent_market *from, const dataset *d, const scaler *s, err *e);
+
 // Safe to call twice.
 void agent_market_done(agent_market *m);
+
+// Parts of making it, for those who have bars one by one (task/agent_window.h).
+
+// An empty market of the widths that the data have; ERR_INPUT where an observation would be too wide.
+bool agent_market_begin(agent_market *m, const dataset *d, int32_t lags, const account_terms *t, err *e);
+
+// Features of a sample, [lagged + once], as the dataset has them.
+void agent_market_features(const dataset *d, int64_t sample, float *to);
+
+// Makes the scale of the features.
+bool agent_market_scale(agent_market *m, const dataset *d, const scaler *s, err *e);
+
+// MARKET_CLOCK of a bar that closes at `end`.
+int32_t agent_market_clock(int64_t end);
 
 // Stretches of a part, by time and then by instrument.
 typedef struct {
@@ -68,7 +89,8 @@ int64_t agent_market_series(const agent_market *m, int64_t row);
 void agent_stretches_done(agent_stretches *p);
 
 // Describes them to an agent: the settings of its environment that the arrays decide, the others stay as they are, and
-// the arrays, which must outlive the agent. Worlds of two parts differ in their stretches alone, by name too.
+// the arrays, which must outlive the agent. Worlds of two parts differ in their stretches alone, by name too; those of
+// two folds in scale and stretches.
 void agent_market_world(const agent_market *m, const agent_stretches *p, agent_world *w);
 
 #endif

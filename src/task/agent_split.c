@@ -27,13 +27,15 @@ static int64_t parts_of(const agent_task *t, const chosen *c) {
     return c->micro * c->parts == t->agent.batch && c->micro % unit(&t->agent) == 0 ? c->parts : 0;
 }
 
-// Micro-batches that a run has which goes on, or the first fold of its walk; 0 where there is none, or where they are
-// none of this minibatch's.
-static int64_t parts_there(const agent_task *t) {
+// Finds the micro-batches that a run has which goes on, or the first fold of its walk; 0 where there is none, or where
+// they are none of this minibatch's.
+static bool find_parts(agent_task *t, err *e) {
     chosen was;
-    bool there;
-    if (t->options.resume && members_plan(t->settings.dir, &was, &there, NULL) && there) return parts_of(t, &was);
-    return t->options.like ? parts_of(t, t->options.like) : 0;
+    bool there = false;
+    t->parts = t->options.like ? parts_of(t, t->options.like) : 0;
+    if (t->options.resume && !members_plan(t->settings.dir, &was, &there, e)) return false;
+    if (there) t->parts = parts_of(t, &was);
+    return true;
 }
 
 // Goes through the splits, from few micro-batches to many, until one fits; puts the one that takes the least where none
@@ -53,20 +55,21 @@ static void search(agent_task *t, bool least_wanted) {
     measure(t, best);
 }
 
-void agent_split_choose(agent_task *t) {
-    int64_t there = parts_there(t);
+bool agent_split_choose(agent_task *t, err *e) {
+    if (!find_parts(t, e)) return false;
     bool open = agent_split_is_open(t);
     bool bounded = t->agent.entropy_bound > 0 || t->agent.value_bound > 0;
     t->budget.whole = !open && !bounded;
     t->budget.smaller = open ? "agent.n_envs or agent.n_steps" : "agent.batch_size";
-    if (!open || there)
-        measure(t, there ? there : t->agent.batch / t->agent.micro);
+    if (!open || t->parts)
+        measure(t, t->parts ? t->parts : t->agent.batch / t->agent.micro);
     else
         search(t, false);
+    return true;
 }
 
 demand agent_split_least(const agent_task *t) {
     agent_task least = *t;
-    if (agent_split_is_open(t) && !parts_there(t)) search(&least, true);
+    if (agent_split_is_open(t) && !t->parts) search(&least, true);
     return agent_task_demand(&least);
 }

@@ -15,8 +15,8 @@
 bool agent_split_is_open(const agent_task *t);
 
 // Chooses the split and measures what it takes; the one that takes the least memory where none fits. The budget learns
-// which keys shrink the plan further.
-void agent_split_choose(agent_task *t);
+// which keys shrink the plan further. False where the plan of a run that goes on cannot be read.
+bool agent_split_choose(agent_task *t, err *e);
 
 // Memory of the split that takes the least.
 demand agent_split_least(const agent_task *t);

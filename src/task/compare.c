@@ -250,22 +250,25 @@ static double best_of(const char *dir, const char *metric) {
     return w.value;
 }
 
-static int read_members(const char *dir, const char *metric, double *to) {
-    int n = 0;
-    for (int k = 1, all = members_of(dir); k <= all && n < MEMBERS_READ; k++) {
+static bool read_members(const char *dir, const char *metric, double *to, int *count, err *e) {
+    int n = 0, all;
+    if (!members_of(dir, &all, e)) return false;
+    for (int k = 1; k <= all && n < MEMBERS_READ; k++) {
         char *member = members_dir(dir, k);
         double v = best_of(member, metric);
         if (isfinite(v)) to[n++] = v;
         free(member);
     }
-    return n;
+    *count = n;
+    return true;
 }
 
-static void compare_seeds(const char *first, const char *second, comparison *c) {
+static bool compare_seeds(const char *first, const char *second, comparison *c, err *e) {
     static const char *const metrics[] = {"mcc", "smape", "mae"};
     double a[MEMBERS_READ], b[MEMBERS_READ];
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && c->way == COMPARE_NOTHING; i++) {
-        int n = read_members(first, metrics[i], a), m = read_members(second, metrics[i], b);
+        int n, m;
+        if (!read_members(first, metrics[i], a, &n, e) || !read_members(second, metrics[i], b, &m, e)) return false;
         if (n < 2 || m < 2) continue;
         c->way = COMPARE_SEEDS;
         c->members[0] = n;
@@ -277,6 +280,7 @@ static void compare_seeds(const char *first, const char *second, comparison *c) 
         snprintf(c->metric, sizeof c->metric, "%s", metrics[i]);
         snprintf(c->part, sizeof c->part, "validation");
     }
+    return true;
 }
 
 // Folds
@@ -317,13 +321,6 @@ static void take_fold(void *arg, json_t *a, json_t *b) {
     s->score[1][s->n++] = y;
 }
 
-// A walk's document; NULL where there is none that can be read.
-static json_t *read_walk(const char *dir) {
-    json_t *doc = NULL;
-    err unused;
-    return results_read(dir, RESULTS_WALK, &doc, &unused) ? doc : NULL;
-}
-
 static void compare_folds(const json_t *first, const json_t *second, comparison *c) {
     static const char *const metrics[] = {"mcc", "smape", "mae", "reward"};
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && c->way == COMPARE_NOTHING; i++) {
@@ -356,16 +353,21 @@ static const char *why_not(const char *first, const char *second, bool walks) {
     return "cannot be told: `tradewind evaluate` both, on the same samples, or train ensembles of other seeds";
 }
 
+static bool compare_walks(const char *first, const char *second, comparison *c, err *e) {
+    json_t *a = NULL, *b = NULL;
+    bool ok = results_read(first, RESULTS_WALK, &a, e) && results_read(second, RESULTS_WALK, &b, e);
+    if (ok) compare_folds(a, b, c);
+    if (c->way == COMPARE_NOTHING) snprintf(c->why, sizeof c->why, "%s", why_not(first, second, a && b));
+    json_decref(a);
+    json_decref(b);
+    return ok;
+}
+
 bool compare_runs(const char *first, const char *second, comparison *c, err *e) {
     static const char *const parts[] = {"test", "validation", "all"};
     *c = (comparison){.range = {NAN, NAN}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts && c->way == COMPARE_NOTHING; i++)
         if (!compare_part(first, second, parts[i], c, e)) return false;
-    if (c->way == COMPARE_NOTHING) compare_seeds(first, second, c);
-    json_t *a = read_walk(first), *b = read_walk(second);
-    if (c->way == COMPARE_NOTHING) compare_folds(a, b, c);
-    if (c->way == COMPARE_NOTHING) snprintf(c->why, sizeof c->why, "%s", why_not(first, second, a && b));
-    json_decref(a);
-    json_decref(b);
-    return true;
+    if (c->way == COMPARE_NOTHING && !compare_seeds(first, second, c, e)) return false;
+    return c->way != COMPARE_NOTHING || compare_walks(first, second, c, e);
 }

@@ -13,6 +13,10 @@ static bool read_time(const char *text, int64_t *time) {
     return true;
 }
 
+bool data_notes_in_training(const data_notes *n, int64_t known) {
+    return known >= n->from && known <= n->until;
+}
+
 // Counts the samples that lie in the time that the weights were trained on: data that grew or were made anew are split
 // elsewhere.
 static void count_trained_on(data_notes *n, const task *t, const char *part, const split_part *samples,
@@ -23,25 +27,21 @@ static void count_trained_on(data_notes *n, const task *t, const char *part, con
                       strcmp(is->trained_from, was->trained_from) == 0 && strcmp(is->trained_to, was->trained_to) == 0;
     snprintf(n->trained_to, sizeof n->trained_to, "%s", was->trained_to);
     n->trained_on = 0;
-    for (int64_t i = 0; i < samples->count; i++) {
-        int64_t at = time[part_sample(samples, i)];
-        n->trained_on += at >= n->from && at <= n->until;
-    }
+    for (int64_t i = 0; i < samples->count; i++)
+        n->trained_on += data_notes_in_training(n, time[part_sample(samples, i)]);
 }
 
-static void check_description(data_notes *n, const char *file) {
-    if (!run_description_changed(file)) return;
+static void check_description(data_notes *n, const char *file, const char *what) {
+    if (!run_text_changed(file)) return;
     snprintf(n->warning[n->warnings++], DATA_WARNING_ROOM,
-        "%s was changed after the run, so these may be other samples than the weights' own; put it back, or remove its "
-        "last line",
-        file);
+        "%s was changed after the run, so %s than the weights' own; put it back, or remove its last line", file, what);
 }
 
 bool data_notes_make(data_notes *n, const task *t, const char *part, const split_part *samples, const safetensors *f,
     const char *path, err *e) {
     contract *was, *is;
     *n = (data_notes){.trained_on = -1};
-    check_description(n, t->options.description.file);
+    check_description(n, t->options.description.file, "these may be other samples");
     if (!contract_read(&was, f, path, e)) return false;
     if (!was) return true;
     is = task_contract(t);
@@ -52,6 +52,11 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
     contract_free(was);
     contract_free(is);
     return true;
+}
+
+void data_notes_described(data_notes *n, const char *file) {
+    *n = (data_notes){.trained_on = -1};
+    check_description(n, file, "this may be another environment");
 }
 
 void data_notes_files(data_notes *n, const contract *own, const task *t) {

@@ -21,6 +21,12 @@ typedef struct {
 bool data_notes_make(data_notes *n, const task *t, const char *part, const split_part *samples, const safetensors *f,
     const char *path, err *e);
 
+// True where a sample that is known at this moment lies in the time of training; `trained_on` says that it is known.
+bool data_notes_in_training(const data_notes *n, int64_t known);
+
+// The same of weights whose environment has no data: about the run's description alone, a file.
+void data_notes_described(data_notes *n, const char *file);
+
 // Adds a note where the files of bars that a task is on are, by their names, of other instruments than those of `own`.
 void data_notes_files(data_notes *n, const contract *own, const task *t);
 

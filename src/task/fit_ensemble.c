@@ -69,7 +69,8 @@ static bool train_member(const ensemble *en, bool *stopped, err *e) {
         by.o.restart = en->o->resume && run_has_no_checkpoint(by.dir);
         if (why.kind == ERR_RUN) *e = why;
         ok = why.kind != ERR_RUN;
-        bool done = by.o.resume && members_done(by.dir, config, en->member.plan);
+        bool done = false;
+        if (ok && by.o.resume) ok = members_done(by.dir, config, en->member.plan, &done, e);
         if (ok) tell(en, TASK_MEMBER, done);
         ok = ok && (done || fit_run(&by.o, &en->member, stopped, e));
     }
@@ -130,7 +131,8 @@ static bool member_goes_on(const ensemble *en, err *e) {
     orders_make(&by, en);
     char *config = describe(&by.o, e);
     bool ok = config != NULL;
-    if (ok && !members_same(by.dir, config, en->member.plan, &why) && members_begun(by.dir, &unread)) {
+    if (ok && !members_same(by.dir, config, en->member.plan, &why) &&
+        (why.kind == ERR_RUN || members_begun(by.dir, &unread))) {
         *e = why;
         ok = false;
     }
@@ -143,10 +145,11 @@ static bool member_goes_on(const ensemble *en, err *e) {
 // change and for members added.
 static bool goes_on(const ensemble *en, err *e) {
     const char *dir = en->member.dir;
-    int was = members_of(dir);
+    int was;
     char of[16];
     ensemble each = *en;
     task_options as = *en->o;
+    if (!members_of(dir, &was, e)) return false;
     if (!was && run_is(dir))
         return err_input(e, "%s: holds a single run; set train.ensemble back to 1, or train without --resume", dir);
     if (!was) return err_input(e, "%s: there is no run to resume; leave --resume out to begin one", dir);

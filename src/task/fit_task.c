@@ -39,7 +39,9 @@ static bool is_no_walk(const char *dir, err *e) {
 
 bool fit_can_go_on(const char *dir) {
     err unused;
-    bool saved = members_of(dir) || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
+    int members;
+    bool saved =
+        !members_of(dir, &members, &unused) || members || run_has_no_checkpoint(dir) || members_begun(dir, &unused);
     return saved && (run_is(dir) || run_was_in(dir));
 }
 
@@ -50,7 +52,11 @@ bool fit_prepare(fit_orders *f, const task_options *o, err *e) {
     if (!task_describe_run(described, o, e)) return false;
     bool several = described->settings.ensemble > 1;
     const char *dir = described->settings.dir;
-    int members = o->resume && !several ? members_of(dir) : 0;
+    int members = 0;
+    if (o->resume && !several && !members_of(dir, &members, e)) {
+        task_close(described);
+        return false;
+    }
     // An ensemble that was killed before it had a description goes on from its beginning, as a run without checkpoints.
     bool bare = several ? !run_is(dir) && run_was_in(dir) : !members && run_has_no_checkpoint(dir);
     if (o->resume && bare) {

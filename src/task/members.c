@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-int members_of(const char *dir) {
-    char *text = run_text(dir, "config.yaml");
+bool members_of(const char *dir, int *members, err *e) {
+    char *text;
+    *members = 0;
+    if (!run_read(dir, "config.yaml", &text, e)) return false;
     char *value = text ? outline_value(text, "train.ensemble") : NULL;
     char *walk = text ? outline_value(text, "walk.scheme") : NULL,
          *fold = walk ? outline_value(text, "walk.fold") : NULL;
@@ -20,7 +22,8 @@ int members_of(const char *dir) {
     free(walk);
     free(fold);
     free(text);
-    return n > 1 && n <= MEMBERS_MOST ? n : 0;
+    *members = n > 1 && n <= MEMBERS_MOST ? n : 0;
+    return true;
 }
 
 char *members_dir(const char *dir, int k) {
@@ -29,11 +32,14 @@ char *members_dir(const char *dir, int k) {
     return run_path(dir, name);
 }
 
-// The description of a directory, which the caller frees; NULL where it cannot be read.
-static char *description_of(const char *dir) {
-    char *text = run_text(dir, "config.yaml"), *whole = text ? task_description_complete(text) : NULL;
+// The description of a directory, which the caller frees; NULL where there is none. False where it cannot be read.
+static bool description_of(const char *dir, char **whole, err *e) {
+    char *text;
+    *whole = NULL;
+    if (!run_read(dir, "config.yaml", &text, e)) return false;
+    if (text) *whole = task_description_complete(text);
     free(text);
-    return whole;
+    return true;
 }
 
 static void pass_over(void *arg, const char *why) {
@@ -51,18 +57,15 @@ bool members_begun(const char *dir, err *e) {
     return there;
 }
 
+// Without a plan a run goes on by that of its checkpoint.
 static bool read_plan(const char *dir, chosen *c, bool *there, err *e) {
     char *text;
-    bool ok = run_read(dir, "plan.yaml", &text, e);
-    *there = text && chosen_read(c, text);
+    bool changed, ok = run_read_summed(dir, "plan.yaml", &text, &changed, e);
+    *there = text != NULL;
+    if (text && (changed || !chosen_read(c, text)))
+        ok = err_input(e, "%s/plan.yaml: is not as it was written; put it back from a copy, or remove it", dir);
     free(text);
     return ok;
-}
-
-// False also where it cannot be read.
-static bool plan_of(const char *dir, chosen *c) {
-    bool there;
-    return read_plan(dir, c, &there, NULL) && there;
 }
 
 bool members_plan(const char *dir, chosen *c, bool *there, err *e) {
@@ -72,33 +75,45 @@ bool members_plan(const char *dir, chosen *c, bool *there, err *e) {
     return ok;
 }
 
-bool members_done(const char *dir, const char *config, const chosen *plan) {
+// `ended`: its run.db says that it is done. A run.db that is lost or damaged says nothing.
+static bool has_ended(const char *dir, bool *ended, err *e) {
     db_summary sum;
-    err unused;
-    chosen planned; // compares the data, wherever they lie
-    char differs[64], *path = run_path(dir, "run.db"), *weights = run_path(dir, "best.safetensors");
-    char *was = description_of(dir);
-    db_reader *db = db_reader_open(path, &unused);
-    bool done = was && plan_of(dir, &planned) && access(weights, F_OK) == 0 && db && db_read(db, &sum, &unused) &&
-                strcmp(sum.status, "done") == 0 &&
-                outline_compare(was, config, settings_is_path, differs, sizeof differs) == 0 &&
-                chosen_differs(&planned, plan, differs, sizeof differs) == 0;
+    err why = {0};
+    char *path = run_path(dir, "run.db");
+    db_reader *db = db_reader_open(path, &why);
+    *ended = db && db_read(db, &sum, &why) && strcmp(sum.status, "done") == 0;
     db_reader_close(db);
     free(path);
+    if (why.kind == ERR_RUN) *e = why;
+    return why.kind != ERR_RUN;
+}
+
+bool members_done(const char *dir, const char *config, const chosen *plan, bool *done, err *e) {
+    chosen planned; // compares the data, wherever they lie
+    bool planned_there = false, ended = false;
+    char differs[64], *was = NULL, *weights = run_path(dir, "best.safetensors");
+    bool ok = description_of(dir, &was, e) && read_plan(dir, &planned, &planned_there, e) && has_ended(dir, &ended, e);
+    *done = ok && was && planned_there && ended && access(weights, F_OK) == 0 &&
+            outline_compare(was, config, settings_is_path, differs, sizeof differs) == 0 &&
+            chosen_differs(&planned, plan, differs, sizeof differs) == 0;
     free(weights);
     free(was);
-    return done;
+    return ok;
 }
 
 bool members_same(const char *dir, const char *config, const chosen *plan, err *e) {
-    char differs[700], *was = description_of(dir);
+    char differs[700], *was;
     chosen planned;
+    bool there = false;
     const char *of = NULL;
+    if (!description_of(dir, &was, e)) return false;
+    bool ok = !plan || read_plan(dir, &planned, &there, e);
     if (was && records_differ(was, config, differs, sizeof differs))
         of = "description";
-    else if (plan && plan_of(dir, &planned) && chosen_differs(&planned, plan, differs, sizeof differs))
+    else if (ok && there && chosen_differs(&planned, plan, differs, sizeof differs))
         of = "plan";
     free(was);
-    return !of || err_input(e, "%s: was made under another %s: %s; put that back, or train without --resume", dir, of,
-                      differs);
+    return of ? err_input(
+                    e, "%s: was made under another %s: %s; put that back, or train without --resume", dir, of, differs)
+              : ok;
 }

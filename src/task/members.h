@@ -7,25 +7,26 @@
 
 enum { MEMBERS_MOST = 1000 };
 
-// How many members the ensemble of a directory has; 0 where it is no ensemble's.
-int members_of(const char *dir);
+// How many members the ensemble of a directory has; 0 where it is no ensemble's. False where its description cannot be
+// read.
+bool members_of(const char *dir, int *members, err *e);
 
 // The directory of member k, from 1; the caller frees it.
 char *members_dir(const char *dir, int k);
 
 // Reads the plan of a run, or of an ensemble, which has none, that of its first member. `there` is false where there is
-// none, or a damaged one. False where the reading of it fails.
+// none. False where it cannot be read; ERR_INPUT where it is not as it was written.
 bool members_plan(const char *dir, chosen *c, bool *there, err *e);
 
 // True where a member has a whole checkpoint to go on from. Else `e` is ERR_RUN where one cannot be read now.
 bool members_begun(const char *dir, err *e);
 
-// True where it is done and has its weights, under exactly this description and plan: training it again would give the
-// same bits.
-bool members_done(const char *dir, const char *config, const chosen *plan);
+// `done`: it is at its end and has its weights, under exactly this description and plan: training it again would give
+// the same bits. False where its files cannot be read.
+bool members_done(const char *dir, const char *config, const chosen *plan, bool *done, err *e);
 
 // Compares an ensemble's directory, without a plan, or a member's: ERR_INPUT where its files are of another description
-// or plan, beyond what may change where a run goes on. Files that cannot be read are of none.
+// or plan, beyond what may change where a run goes on, or damaged. False also where they cannot be read.
 bool members_same(const char *dir, const char *config, const chosen *plan, err *e);
 
 #endif

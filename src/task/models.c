@@ -151,13 +151,17 @@ static bool on_event(void *arg, const task_event *e) {
 }
 
 // Members of an ensemble are passed over one by one.
-static bool is_done(const model_run *r) {
-    return r->options.resume && !members_of(r->dir) && members_done(r->dir, r->config, &r->plan);
+static bool see_done(model_run *r, bool *done) {
+    int members = 0;
+    *done = false;
+    if (!r->options.resume) return true;
+    if (!members_of(r->dir, &members, &r->why)) return false;
+    return members || members_done(r->dir, r->config, &r->plan, done, &r->why);
 }
 
 static void train_model(models *m, int i) {
     model_run *r = &m->model[i];
-    bool done = is_done(r);
+    bool done, ok = see_done(r, &done);
     task_event begins = {.kind = TASK_MODEL,
         .model = {.file = r->file, .dir = r->dir, .number = i + 1, .of = m->count, .already = done}};
     if (!task_tell(&m->o->listener, &begins)) {
@@ -167,7 +171,7 @@ static void train_model(models *m, int i) {
     r->listener = m->o->listener;
     r->options.listener = (task_listener){on_event, r};
     r->begun = true;
-    r->ok = (done || task_fit(&r->options, &r->why)) && (r->stopped || models_score(r, &r->why));
+    r->ok = ok && (done || task_fit(&r->options, &r->why)) && (r->stopped || models_score(r, &r->why));
 }
 
 // The first failure stands for all.

@@ -52,8 +52,8 @@ static json_t *best_json(const figures *f, const db_summary *sum) {
 static bool read_figures(const model_run *r, json_t *to, err *e) {
     figures f = {.of = r, .best = NAN, .usual = NAN};
     db_summary sum;
-    int members = members_of(r->dir);
-    bool ok = members || add_run(&f, r->dir, &sum, e);
+    int members;
+    bool ok = members_of(r->dir, &members, e) && (members || add_run(&f, r->dir, &sum, e));
     for (int k = 1; ok && k <= members; k++) {
         char *dir = members_dir(r->dir, k);
         ok = add_run(&f, dir, &sum, e);

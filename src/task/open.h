@@ -39,7 +39,8 @@ typedef struct {
     bool whole;   // every part of the split is all samples
     bool checked; // the caller has opened the same set before and checked its bytes
     const chosen *like; // a plan whose batch, split and tuning are kept where they are open, whatever is free; or NULL
-    const task_place *place; // memory that was taken for it beforehand; or NULL
+    const task_place *place;           // memory that was taken for it beforehand; or NULL
+    const struct agent_market *market; // an agent's arrays of `data`, which outlive the task; NULL: it makes its own
     task_listener listener;
 } task_options;
 

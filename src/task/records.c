@@ -75,7 +75,7 @@ const char *records_plan(const records *r) {
 bool records_describe(records *r, err *e) {
     db_run(run_db(r->o.run), r->o.version, r->o.config, r->plan);
     if (!r->resumed) db_event(run_db(r->o.run), 0, "start", "");
-    return run_put_description(r->o.run, r->o.config, e) && run_write(r->o.run, "plan.yaml", r->plan, e);
+    return run_put_description(r->o.run, r->o.config, e) && run_put_plan(r->o.run, r->plan, e);
 }
 
 // Checkpoints

@@ -246,7 +246,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     char *dir = NULL, *weights = NULL;
     safetensors *f = NULL;
     bool opened = false;
-    t->members = members_of(o->run);
+    if (!members_of(o->run, &t->members, e)) return false;
     bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : trained_find(o->run, &dir, &weights, e);
     ok = ok && trained_has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));

@@ -4,6 +4,7 @@
 #include "graph/identity.h"
 #include "run/outline.h"
 #include "run/run.h"
+#include "task/members.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,30 +54,20 @@ void task_key(const task *t, wisdom_key *k) {
                            .window = t->window});
 }
 
-static bool read_plan(const char *dir, const char *name, chosen *c) {
-    char *text = run_text(dir, name);
-    bool ok = text && chosen_read(c, text);
-    free(text);
-    return ok;
-}
-
-// The plan that is followed: the one that was given, or that of the run that goes on or whose weights are used. False
-// where there is none.
-static bool plan_there(const task *t, chosen *c) {
-    if (t->options.like) {
-        *c = *t->options.like;
-        return true;
-    }
-    if (t->options.trained) {
+// The plan that is followed: the one that was given, or that of the run that goes on or whose weights are used. `there`
+// is false where there is none.
+static bool find_plan(const task *t, chosen *c, bool *there, err *e) {
+    *there = t->options.like != NULL;
+    if (t->options.like) *c = *t->options.like;
+    if (!t->options.like && t->options.trained) {
         const char *file = t->options.description.file, *slash = strrchr(file, '/');
         char *dir = slash ? strndup(file, (size_t)(slash - file)) : strdup(".");
         NEED(dir, "out of memory for a path");
-        bool there = read_plan(dir, "plan.yaml", c);
+        bool ok = members_plan(dir, c, there, e);
         free(dir);
-        return there;
+        return ok;
     }
-    if (!t->options.resume) return false;
-    return read_plan(t->described.dir, "plan.yaml", c) || read_plan(t->described.dir, "member_1/plan.yaml", c);
+    return t->options.like || !t->options.resume || members_plan(t->described.dir, c, there, e);
 }
 
 // The micro-batches that a run has which goes on; 0 where they are none of this batch's.
@@ -123,9 +114,10 @@ static void ask_wisdom(task *t) {
 
 bool tuned_take(task *t, err *e) {
     chosen plan;
-    bool resume = t->options.resume, planned = plan_there(t, &plan);
+    bool resume = t->options.resume, planned;
     int64_t batch = BATCH_USUAL;
     t->tuned = (wisdom_answer){0};
+    if (!find_plan(t, &plan, &planned, e)) return false;
     if (planned)
         follow_tuned(t, &plan);
     else if (!t->options.untuned && !t->options.trained && !resume)

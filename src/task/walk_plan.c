@@ -39,25 +39,35 @@ static size_t largest_run(const walk_plan *p) {
     return most;
 }
 
-// Bytes of the data that every run reads; 0 for agents, whose arrays count as theirs.
+// Bytes of the data that every run reads.
 static size_t data_bytes(const walk_plan *p) {
     const task *t = &p->model;
-    if (p->agents) return 0;
+    if (p->agents) return space_aligned(p->agent.memory.data);
     return space_aligned(trainer_memory(&t->job, &t->split, &t->settings, t->device, t->queue).data);
 }
 
-// True where runs can read one copy of the data in the device's memory: unless each scales its own.
+// True where runs can read one copy of the data: unless each scales its own.
 static bool shares_data(const walk_plan *p) {
-    return !p->agents && !p->model.device->host_memory && p->model.data == p->o.data;
+    return (p->agents ? &p->agent.world.task : &p->model)->data == p->o.data;
+}
+
+// True where that copy lies in a device's own memory.
+static bool shares_store(const walk_plan *p) {
+    return shares_data(p) && !device_of(p)->host_memory;
+}
+
+// Bytes of a run beside what is shared.
+static size_t run_bytes(const walk_plan *p) {
+    return largest_run(p) + (shares_store(p) ? 0 : data_bytes(p));
 }
 
 // Runs that fit into the memory at once.
 static int64_t count_fitting(const walk_plan *p) {
     demand n = p->agents ? agent_task_demand(&p->agent) : task_demand(&p->model);
     const budget *b = budget_of(p);
-    size_t data = data_bytes(p), shared = shares_data(p) ? data : 0;
-    n.slab = largest_run(p) + data - shared;
-    if (p->agents) n.copies += agent_data_bytes(&p->agent.world);
+    size_t shared = shares_store(p) ? data_bytes(p) : 0;
+    n.slab = run_bytes(p);
+    if (p->agents && !shares_data(p)) n.copies += agent_data_bytes(&p->agent.world);
     return b->slab > shared ? (int64_t)((b->slab - shared) / budget_need(b, &n)) : 0;
 }
 
@@ -111,12 +121,14 @@ bool walk_plan_open(walk_plan *p, const walk_plan_options *o, err *e) {
 
 bool walk_plan_take(walk_plan *p, err *e) {
     const device *d = device_of(p);
-    bool together = p->agents ? !d->host_memory : shares_data(p);
+    bool shared = shares_store(p), together = p->agents ? !d->host_memory : shared;
     if (!together || p->jobs < 2) return true;
-    p->room.space = space_new(d, queue_of(p), data_bytes(p) + (size_t)p->jobs * largest_run(p), e);
+    size_t data = shared ? data_bytes(p) : 0;
+    p->room.space = space_new(d, queue_of(p), data + (size_t)p->jobs * run_bytes(p), e);
     if (!p->room.space) return false;
-    if (p->agents) return true;
-    p->room.data = engine_data(&p->model.job, false);
+    if (!shared) return true;
+    p->room.data =
+        p->agents ? agent_world_store(&p->agent.agent.world, false, &p->world) : engine_data(&p->model.job, false);
     return store_place(p->room.data, queue_of(p), p->room.space, e);
 }
 
@@ -124,8 +136,14 @@ const task_place *walk_plan_room(const walk_plan *p) {
     return p->room.space ? &p->room : NULL;
 }
 
+const agent_market *walk_plan_market(const walk_plan *p) {
+    return p->agents && shares_data(p) ? &p->agent.world.market : NULL;
+}
+
 void walk_plan_close(walk_plan *p) {
     store_free(p->room.data);
+    if (p->world) graph_free(p->world);
+    p->world = NULL;
     if (p->room.space) space_free(p->room.space);
     if (p->opened && p->agents) agent_task_close(&p->agent);
     if (p->opened && !p->agents) task_close(&p->model);

@@ -1,7 +1,7 @@
 // The plan of a walk: its first run is opened, and says what a run takes, so how many of them fit into the memory.
 //
-// Runs of models on a device with memory of its own read one copy of the data there. Agents have arrays of their own,
-// as each scales the features by its own training part.
+// Runs read one copy of the data, in the host's memory and in that of a device which has its own; agents one set of
+// arrays (task/agent_market.h). Where instruments have scales of their own, each run makes the data that it reads.
 #ifndef TRADEWIND_TASK_WALK_PLAN_H
 #define TRADEWIND_TASK_WALK_PLAN_H
 
@@ -23,6 +23,7 @@ typedef struct {
     agent_task agent;    // of agents
     chosen chosen;       // batch and split that all runs have, and the data
     int jobs, threads;   // runs at once, and threads of each
+    graph *world;        // that describes the data of agents in `room`; or NULL
     task_place room;     // on a device with memory of its own: for all runs at once, and the data
 } walk_plan;
 
@@ -35,6 +36,9 @@ bool walk_plan_take(walk_plan *p, err *e);
 
 // Memory that runs share; NULL: each takes its own.
 const task_place *walk_plan_room(const walk_plan *p);
+
+// Arrays that runs of agents share; NULL: each makes its own.
+const agent_market *walk_plan_market(const walk_plan *p);
 
 // Gives the device back. Safe to call twice.
 void walk_plan_close(walk_plan *p);

@@ -81,7 +81,10 @@ static bool score_fold(trained *t, const char *dir, walk_pool *p, json_t *to, er
 static bool measure_fold(const walk_tested *w, const trained_options *ask, walk_pool *p, err *e) {
     trained t;
     evaluation v;
-    if (!w->importance || members_of(ask->run)) return true;
+    int members;
+    if (!w->importance) return true;
+    if (!members_of(ask->run, &members, e)) return false;
+    if (members) return true;
     if (!trained_open(&t, ask, e)) return false;
     bool ok = evaluation_make(&v, &t, e) && (v.importance = task_importance(&t, &(importance_listener){0}, e)) &&
               keep_scores(&v, ask->run, e);

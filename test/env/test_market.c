@@ -23,7 +23,7 @@ typedef struct {
     env_settings s;
     env_data d;
     account_bar *bar;
-    float *feature;
+    float *feature, scale[4];
     int32_t *calendar;
     market_stretch stretch[STRETCHES_MOST];
     account_rules rules[STRETCHES_MOST];
@@ -48,6 +48,7 @@ static void stage_init(stage *t, int64_t rows) {
         .feature = calloc((size_t)rows, 2 * sizeof *t->feature),
         .calendar = calloc((size_t)rows, MARKET_COLUMNS * sizeof *t->calendar),
         .state = calloc(WORDS_MOST, sizeof *t->state),
+        .scale = {0, 0, 1, 1},
         .stretch = {{0, rows, 0, 0}},
         .rules = {plain_rules(), plain_rules()}};
     assert_true(t->bar && t->feature && t->calendar && t->state);
@@ -56,7 +57,7 @@ static void stage_init(stage *t, int64_t rows) {
         t->feature[2 * i] = (float)i;
         t->feature[2 * i + 1] = (float)i + 0.5f;
     }
-    t->d = (env_data){{t->bar, t->feature, t->calendar, t->stretch, t->rules}, rows};
+    t->d = (env_data){{t->bar, t->feature, t->scale, t->calendar, t->stretch, t->rules}, rows};
 }
 
 static void stage_done(stage *t) {
@@ -434,6 +435,26 @@ static void later_bars_are_not_seen(void **state) {
     }
 }
 
+// (feature - the first) * the second, in fp32: of every lag, and of what is observed once.
+static void features_are_scaled(void **state) {
+    (void)state;
+    stage t;
+    stage_init(&t, 20);
+    t.s.market.lags = 2;
+    t.stretch[0].first = 1;
+    memcpy(t.scale, (float[]){3.1f, 0.5f, 0.3f, -2.0f}, sizeof t.scale);
+    for (int i = 0; i < 5; i++) take(&t, 1);
+    see(&t);
+    int64_t row = state_of(&t)->row;
+    assert_int_equal(row, 6);
+    for (int lag = 0; lag < 2; lag++) {
+        float should = ((float)(row - lag) - 3.1f) * 0.3f;
+        assert_true(t.seen[1 - lag] == should);
+    }
+    assert_true(t.seen[2] == (float)row * -2.0f);
+    stage_done(&t);
+}
+
 // A real file
 
 static bool load(stage *t, quotes *q) {
@@ -600,6 +621,7 @@ int main(void) {
         cmocka_unit_test(episodes_stay_within_their_instrument),
         cmocka_unit_test(a_pass_begins_with_the_first_bar),
         cmocka_unit_test(later_bars_are_not_seen),
+        cmocka_unit_test(features_are_scaled),
         cmocka_unit_test(books_balance_over_a_million_steps),
         cmocka_unit_test(a_backtest_has_the_same_books),
     };

@@ -24,7 +24,7 @@ static stage stage_open_on(const device *d, const agent_settings *s, int threads
     stage t = {.q = d->open(&(queue_options){.threads = threads}, &e)};
     assert_non_null(t.q);
     model_spec net = scene_net();
-    t.a = agent_new(&(agent_place){d, t.q, NULL}, s, &net, &e);
+    t.a = agent_new(&(agent_place){.device = d, .queue = t.q}, s, &net, &e);
     if (!t.a) fail_msg("%s", e.text);
     return t;
 }

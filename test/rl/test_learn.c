@@ -15,7 +15,7 @@ static double learn_with(model_spec net, const agent_settings *s, bool tell) {
     err e;
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
     assert_non_null(q);
-    agent *a = agent_new(&(agent_place){&cpu_device, q, NULL}, s, &net, &e);
+    agent *a = agent_new(&(agent_place){.device = &cpu_device, .queue = q}, s, &net, &e);
     if (!a) fail_msg("%s", e.text);
     agent_report r;
     double seconds = 0;

@@ -179,28 +179,39 @@ static void what_no_run_has_written_is_not_replaced(void **state) {
     assert_true(there("made/notes") && there("made/run.db"));
 }
 
-// Every bit of a description: a flip is noticed, or was in the comment alone.
-static void a_changed_description_is_noticed(void **state) {
-    (void)state;
-    static const char text[] = "data:\n  set: synthetic\ntrain:\n  epochs: 2\n";
+// Every bit of a file: a flip is noticed, or was in the comment alone.
+static void flip_each(const char *name, const char *text) {
+    char file[64], *whole = run_text("made", name), *now;
     err e = {0};
-    run *r = run_begin("made", &e);
-    support_ok(r && run_put_description(r, text, &e), &e);
-    run_close(r);
-    assert_false(run_description_changed("made/config.yaml") || run_description_changed("none"));
-    char *whole = run_text("made", "config.yaml");
+    bool changed;
+    snprintf(file, sizeof file, "made/%s", name);
     size_t n = strlen(whole);
     for (size_t i = 0; i < 8 * n; i++) {
         whole[i / 8] ^= (char)(1 << i % 8);
-        support_put("made/config.yaml", whole, n);
-        bool same = strncmp(whole, text, sizeof text - 1) == 0;
-        if (!same && whole[i / 8] && !run_description_changed("made/config.yaml"))
-            fail_msg("byte %zu, bit %zu", i / 8, i % 8);
+        support_put(file, whole, n);
+        support_ok(run_read_summed("made", name, &now, &changed, &e), &e);
+        bool same = strncmp(whole, text, strlen(text)) == 0;
+        if (!same && (!changed || !run_text_changed(file))) fail_msg("%s, byte %zu, bit %zu", name, i / 8, i % 8);
         whole[i / 8] ^= (char)(1 << i % 8);
+        free(now);
     }
-    support_put("made/config.yaml", text, sizeof text - 1); // as earlier programs, or users, leave it
-    assert_false(run_description_changed("made/config.yaml"));
+    support_put(file, text, strlen(text)); // as earlier programs, or users, leave it
+    assert_false(run_text_changed(file));
     free(whole);
+}
+
+static void changed_descriptions_and_plans_are_noticed(void **state) {
+    (void)state;
+    static const char config[] = "data:\n  set: synthetic\ntrain:\n  epochs: 2\n",
+                      plan[] = "device: cpu\nprecision: fp32\nsamples:\n  all: 490\n";
+    err e = {0};
+    run *r = run_begin("made", &e);
+    support_ok(r && run_put_description(r, config, &e) && run_put_plan(r, plan, &e), &e);
+    run_close(r);
+    assert_false(
+        run_text_changed("made/config.yaml") || run_text_changed("made/plan.yaml") || run_text_changed("none"));
+    flip_each("config.yaml", config);
+    flip_each("plan.yaml", plan);
 }
 
 static void files_that_a_run_moves_are_known(void **state) {
@@ -226,7 +237,7 @@ int main(void) {
         TEST(a_run_in_use_is_left_alone),
         TEST(a_run_that_was_set_aside_is_named),
         TEST(what_no_run_has_written_is_not_replaced),
-        TEST(a_changed_description_is_noticed),
+        TEST(changed_descriptions_and_plans_are_noticed),
         TEST(files_that_a_run_moves_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

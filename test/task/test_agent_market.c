@@ -97,6 +97,19 @@ static void check_bar(const agent_market *m, int64_t row, const bar *b, const ba
     assert_int_equal(calendar[MARKET_ENDS - MARKET_COLUMNS], before->time / WHEN_DAY != b->time / WHEN_DAY);
 }
 
+static int64_t width_of(const agent_market *m) {
+    return (int64_t)m->lagged + m->once;
+}
+
+// A row's features as they are observed.
+static const float *observed(const agent_market *m, int64_t row) {
+    static float as[256];
+    int64_t width = width_of(m);
+    assert_true(width <= 256);
+    for (int64_t c = 0; c < width; c++) as[c] = market_feature(m->feature + row * width, m->scale, width, c);
+    return as;
+}
+
 // Scaled as (x - mean) / std, in fp32.
 static void check_features(const float *is, const dataset *d, const scaler *s, int64_t sample) {
     for (int k = 0; k < d->streams; k++)
@@ -109,6 +122,11 @@ static void check_features(const float *is, const dataset *d, const scaler *s, i
     assert_true(d->vector.width > 0 && d->vector.width <= 128);
     table_read(&d->vector, sample, 1, vector);
     assert_memory_equal(is, vector, (size_t)d->vector.width * sizeof *vector);
+}
+
+static int64_t row_of(const agent_market *m, const dataset *d, int64_t sample) {
+    int64_t k = dataset_panel_of(d, sample);
+    return m->start[k + 1] - d->stream[0].bars.start[k + 1] + dataset_bar_of(d, sample);
 }
 
 static void rows_are_the_samples(void **state) {
@@ -127,14 +145,14 @@ static void rows_are_the_samples(void **state) {
     assert_int_equal(m.once, 1 + d->vector.width);
     assert_true(d->unlabelled > 0);
     for (int64_t i = 0; i < dataset_all(d); i++) {
-        int64_t k = dataset_panel_of(d, i), at = dataset_bar_of(d, i), row = m.start[k + 1] - bars->start[k + 1] + at;
+        int64_t k = dataset_panel_of(d, i), at = dataset_bar_of(d, i), row = row_of(&m, d, i);
         bar b = dataset_bar(bars, at), before = dataset_bar(bars, at - 1);
         assert_true(row >= m.start[k] && row < m.start[k + 1] && !seen[row]++);
         if (i < d->samples) assert_true(row >= next[k]); // in order of time
         next[k] = row;
         if (row == m.start[k]) before.time = b.time - (int64_t)m.calendar[row * MARKET_COLUMNS] * WHEN_DAY;
         check_bar(&m, row, &b, &before);
-        check_features(m.feature + row * (m.lagged + m.once), d, s, i);
+        check_features(observed(&m, row), d, s, i);
     }
     for (int k = 0; k < SYMBOLS; k++) assert_int_equal(m.rules[k].slippage.price, fixed(0.03));
     free(seen);
@@ -236,9 +254,8 @@ static void an_environment_trades_a_part(void **state) {
         env_result r;
         float action = (float)dice_below(&die, 3);
         env_see_rows(&w.env, &data, (env_dice){2, i, 0}, words, seen, 0, 1);
-        const float *newest = m.feature + at->row * (m.lagged + m.once);
-        assert_memory_equal(seen + (LAGS - 1) * m.lagged, newest, (size_t)(m.lagged + m.once) * sizeof *seen);
-        assert_memory_equal(seen, newest - (LAGS - 1) * (m.lagged + m.once), (size_t)m.lagged * sizeof *seen);
+        assert_memory_equal(seen + (LAGS - 1) * m.lagged, observed(&m, at->row), (size_t)width_of(&m) * sizeof *seen);
+        assert_memory_equal(seen, observed(&m, at->row - (LAGS - 1)), (size_t)m.lagged * sizeof *seen);
         env_take_rows(&w.env, &data, words, &action, &r, seen + columns, 0, 1);
         assert_true(at->row > p.item[at->rules].first && at->row < p.item[at->rules].end);
         ends[r.end]++;
@@ -257,7 +274,7 @@ static void train(const agent_settings *s, agent_report *r, agent_score *score) 
     err e = {0};
     model_spec net = scene_net();
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
-    agent *a = q ? agent_new(&(agent_place){&cpu_device, q, NULL}, s, &net, &e) : NULL;
+    agent *a = q ? agent_new(&(agent_place){.device = &cpu_device, .queue = q}, s, &net, &e) : NULL;
     support_ok(a != NULL, &e);
     support_ok(agent_iterate(a, r, &e) && agent_iterate(a, r, &e) && agent_evaluate(a, score, &e), &e);
     agent_free(a);
@@ -319,6 +336,7 @@ static void later_bars_change_no_earlier_row(void **state) {
         assert_memory_equal(m[0].bar + at, m[1].bar + at, same * sizeof *m->bar);
         assert_memory_equal(
             m[0].feature + (size_t)at * width, m[1].feature + (size_t)at * width, same * width * sizeof(float));
+        assert_memory_equal(m[0].scale, m[1].scale, 2 * width * sizeof(float));
         assert_memory_equal(m[0].calendar + at * MARKET_COLUMNS, m[1].calendar + at * MARKET_COLUMNS,
             same * MARKET_COLUMNS * sizeof(int32_t));
         assert_true(m[0].bar[at + (int64_t)same].close != m[1].bar[at + (int64_t)same].close);
@@ -331,6 +349,34 @@ static void later_bars_change_no_earlier_row(void **state) {
 
 static void complains(bool ok, const err *e, const char *text) {
     if (ok || e->kind != ERR_INPUT || !strstr(e->text, text)) fail_msg("\"%s\" does not say %s", e->text, text);
+}
+
+// Two folds: arrays of one of them, a scale of each.
+static void folds_read_one_set_of_arrays(void **state) {
+    (void)state;
+    dataset *d = make_set(BARS, BARS);
+    split parts = parts_of(d), later = parts;
+    later.train = parts.test;
+    scaler *of[2] = {fit(d, &parts), fit(d, &later)};
+    agent_market m[2], own;
+    err e = {0};
+    make(&m[0], d, of[0]);
+    make(&own, d, of[1]);
+    support_ok(agent_market_like(&m[1], &m[0], d, of[1], &e), &e);
+    assert_true(m[1].feature == m[0].feature && m[1].bar == m[0].bar && m[1].scale != m[0].scale);
+    size_t width = (size_t)width_of(&own);
+    assert_memory_equal(m[1].scale, own.scale, 2 * width * sizeof(float));
+    assert_memory_equal(m[1].feature, own.feature, (size_t)own.rows * width * sizeof(float));
+    assert_true(memcmp(m[0].scale, own.scale, 2 * width * sizeof(float)) != 0);
+    agent_market_done(&m[1]);
+    for (int64_t i = 0; i < dataset_all(d); i++) check_features(observed(&m[0], row_of(&m[0], d, i)), d, of[0], i);
+    of[1]->value[0][0] = INFINITY;
+    complains(agent_market_like(&m[1], &m[0], d, of[1], &e), &e, "walk: feature 1 of 20");
+    assert_null(m[1].bar);
+    agent_market_done(&m[0]);
+    agent_market_done(&own);
+    for (int k = 0; k < 2; k++) scaler_free(of[k]);
+    dataset_free(d);
 }
 
 static void mistakes_are_named(void **state) {
@@ -395,6 +441,7 @@ int main(void) {
         cmocka_unit_test(an_environment_trades_a_part),
         cmocka_unit_test(an_agent_trains_on_a_part),
         cmocka_unit_test(later_bars_change_no_earlier_row),
+        cmocka_unit_test(folds_read_one_set_of_arrays),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(an_episode_just_fits),
     };

@@ -49,16 +49,19 @@ static void put_row(field *f, int64_t i) {
     x[1] = (float)(300 * log(b->close / b->open));
 }
 
+static const float plain_scale[2 * FEATURES] = {0, 0, 1, 1};
+
 static agent_world world_of(field *f, int count, market_settings m) {
     agent_world w = {.env = {.kind = ENV_market, .market = m}, .parts = MARKET_PARTS};
     w.env.market.lags = LAGS;
     w.env.market.lagged = FEATURES;
     w.env.market.stretches = count;
-    w.part[MARKET_BARS] = (agent_part){"bars", DTYPE_I64, shape2(ROWS, 5), f->bar};
-    w.part[MARKET_FEATURES] = (agent_part){"features", DTYPE_F32, shape2(ROWS, FEATURES), f->feature};
-    w.part[MARKET_CALENDAR] = (agent_part){"calendar", DTYPE_I32, shape2(ROWS, MARKET_COLUMNS), f->calendar};
-    w.part[MARKET_STRETCHES] = (agent_part){"stretches", DTYPE_I64, shape2(count, 4), f->stretch};
-    w.part[MARKET_RULES] = (agent_part){"rules", DTYPE_I64, shape2(1, sizeof f->rules / 8), &f->rules};
+    w.part[MARKET_BARS] = (agent_part){"bars", DTYPE_I64, shape2(ROWS, 5), f->bar, false};
+    w.part[MARKET_FEATURES] = (agent_part){"features", DTYPE_F32, shape2(ROWS, FEATURES), f->feature, false};
+    w.part[MARKET_SCALE] = (agent_part){"scale", DTYPE_F32, shape2(2, FEATURES), plain_scale, false};
+    w.part[MARKET_CALENDAR] = (agent_part){"calendar", DTYPE_I32, shape2(ROWS, MARKET_COLUMNS), f->calendar, false};
+    w.part[MARKET_STRETCHES] = (agent_part){"stretches", DTYPE_I64, shape2(count, 4), f->stretch, false};
+    w.part[MARKET_RULES] = (agent_part){"rules", DTYPE_I64, shape2(1, sizeof f->rules / 8), &f->rules, false};
     return w;
 }
 
@@ -115,7 +118,7 @@ typedef struct {
 } stage;
 
 static agent_place place_of(const stage *t) {
-    return (agent_place){&cpu_device, t->q, NULL};
+    return (agent_place){.device = &cpu_device, .queue = t->q};
 }
 
 // An agent after two iterations; its weights are left in "weights", and the device's own evaluation in `score`.

@@ -58,8 +58,10 @@ static void field_init(field *f, int64_t train, bool walk) {
     f->m.bar = calloc((size_t)rows, sizeof *f->m.bar);
     f->m.feature = calloc((size_t)rows, sizeof *f->m.feature);
     f->m.calendar = calloc((size_t)rows, MARKET_COLUMNS * sizeof *f->m.calendar);
+    f->m.scale = calloc(2, sizeof *f->m.scale);
     f->m.rules = &f->rules;
-    assert_true(f->m.bar && f->m.feature && f->m.calendar);
+    assert_true(f->m.bar && f->m.feature && f->m.calendar && f->m.scale);
+    f->m.scale[1] = 1;
     for (int64_t i = 0; i < rows; i++) {
         double now = walk ? before + deviation * normal(&d) : truth(i) + noise * normal(&d);
         put_bar(f, i, before, now, unit);
@@ -75,6 +77,7 @@ static void field_done(field *f) {
     free(f->m.bar);
     free(f->m.feature);
     free(f->m.calendar);
+    free(f->m.scale);
 }
 
 static agent_settings settings_of(const field *f, uint64_t seed, int64_t total) {
@@ -103,7 +106,7 @@ static double learn_with(const field *f, model_spec net, uint64_t seed, int64_t 
     agent_score score;
     err e = {0};
     queue *q = cpu_device.open(&(queue_options){.threads = 1}, &e);
-    agent *a = q ? agent_new(&(agent_place){&cpu_device, q, NULL}, &s, &net, &e) : NULL;
+    agent *a = q ? agent_new(&(agent_place){.device = &cpu_device, .queue = q}, &s, &net, &e) : NULL;
     support_ok(a != NULL, &e);
     while (!agent_is_over(a)) support_ok(agent_iterate(a, &r, &e), &e);
     support_ok(agent_evaluate(a, &score, &e), &e);

@@ -30,9 +30,9 @@ static const char agents[] = "data: {bars: {fast: bars.csv}, frames: [1h]}\n"
 
 static const char *described;
 static atomic_size_t allocated, most;
-static atomic_int allocations;
+static atomic_int allocations, tables;
 static size_t training; // bytes when the last fold had been trained
-static int trainings;
+static int trainings, written; // allocations by then, and copies of the bars
 
 static void *count_allocation(queue *q, size_t bytes, err *e) {
     size_t now = atomic_fetch_add(&allocated, bytes) + bytes, was = atomic_load(&most);
@@ -46,6 +46,12 @@ static void count_release(queue *q, void *slab, size_t bytes) {
     cpu_device.release(q, slab, bytes);
 }
 
+// The bars of agents are the only array of this size.
+static bool count_write(queue *q, void *to, const void *from, size_t bytes, err *e) {
+    if (bytes > 100000) atomic_fetch_add(&tables, 1);
+    return cpu_device.write(q, to, from, bytes, e);
+}
+
 static bool on_event(void *arg, const task_event *e) {
     int *folds = arg;
     if (e->kind == TASK_WALK_BEGIN) assert_int_equal(e->walk.jobs, 3);
@@ -54,6 +60,7 @@ static bool on_event(void *arg, const task_event *e) {
     ++*folds;
     training = atomic_load(&most);
     trainings = atomic_load(&allocations);
+    written = atomic_load(&tables);
     return true;
 }
 
@@ -74,11 +81,12 @@ static void share_one_allocation(const char *text) {
     own.host_memory = false;
     own.allocate = count_allocation;
     own.release = count_release;
+    own.write = count_write;
     described = text;
     int folds = walk_on(&cpu_device, "plain");
     assert_true(folds > 3);
     allocated = most = 0;
-    allocations = 0;
+    allocations = tables = 0;
     assert_int_equal(walk_on(&own, "own"), folds);
     assert_int_equal(trainings, 1);
     assert_true(training > 0);
@@ -95,6 +103,7 @@ static void agents_share_one_allocation(void **state) {
     (void)state;
     walk_put("bars.csv", 4200, 300, 1);
     share_one_allocation(agents);
+    assert_int_equal(written, 1);
 }
 
 int main(void) {
