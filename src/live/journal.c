@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/network.h"
+#include "run/row_sums.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +42,29 @@ static const char schema[] =
     "  order_units INTEGER, order_stop INTEGER, order_target INTEGER, numbers BLOB) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS states (symbol TEXT PRIMARY KEY, time INTEGER, state BLOB);"
     "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at REAL, time INTEGER, symbol TEXT, kind TEXT,"
-    "  answer TEXT, text TEXT);"
-    "COMMIT;";
+    "  answer TEXT, text TEXT);";
+
+static const row_sums_table tables[] = {
+    {"words", "words", "key, text", NULL, false},
+    {"bars", "bars", "symbol, frame, time, end, open, high, low, close, volume, spread", NULL, false},
+    {"decisions", "decisions",
+        "symbol, time, end, kind, inputs, answer, score, volatility, side, units, stop, target, changes, equity, why, "
+        "made",
+        NULL, false},
+    {"intents", "intents", "id, symbol, time, until, units, lots, stop, target, price, sent, status, filled", NULL,
+        false},
+    {"trades", "trades",
+        "id, symbol, units, entry, exit, entry_price, exit_price, result, commission, swap, reason, value, traded, "
+        "cost",
+        NULL, false},
+    {"books", "books",
+        "symbol, time, units, stop, target, cash, equity, entry, entry_price, held, order_units, order_stop, "
+        "order_target, numbers",
+        NULL, false},
+    {"states", "states", "symbol, time, state", NULL, false},
+    {"events", "events", "id, at, time, symbol, kind, answer, text", NULL, false},
+};
+enum { TABLES = sizeof tables / sizeof *tables };
 
 typedef enum {
     PUT_BAR,
@@ -176,6 +198,40 @@ void journal_rest(journal *j) {
     sqlite3_wal_checkpoint_v2(j->file, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
+static bool execute(journal *j, const char *sql) {
+    return sqlite3_exec(j->file, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+// True where SQLite finds its trees whole: what an index leaves out is in no answer, however whole the rows are.
+static bool are_trees_whole(journal *j, err *e) {
+    sqlite3_stmt *st = NULL;
+    bool ok = sqlite3_prepare_v2(j->file, "PRAGMA integrity_check(1)", -1, &st, NULL) == SQLITE_OK &&
+              sqlite3_step(st) == SQLITE_ROW;
+    const char *says = ok ? (const char *)sqlite3_column_text(st, 0) : NULL;
+    if (!says)
+        ok = fail(j, "cannot be read", e);
+    else if (strcmp(says, "ok") != 0)
+        ok = err_input(e, "%s: is damaged: %.200s", j->path, says);
+    sqlite3_finalize(st);
+    return ok;
+}
+
+// True where all that is read back is as it was written, at one moment.
+static bool is_whole(journal *j, err *e) {
+    const char *table = "";
+    if (!execute(j, "BEGIN")) return fail(j, "cannot be read", e);
+    row_sums_state state = row_sums_check(j->file, tables, TABLES, false, &table);
+    bool ok = state != ROW_SUMS_FAILED || fail(j, "cannot be read", e);
+    if (state == ROW_SUMS_DAMAGED)
+        ok = err_input(e,
+            "%s: the rows of its table %s do not fit their sum: it is damaged, or another program has written to it; "
+            "name another --state",
+            j->path, table);
+    ok = ok && are_trees_whole(j, e);
+    execute(j, "COMMIT");
+    return ok;
+}
+
 static bool prepare(journal *j, bool power, err *e) {
     char sql[160];
     snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s; PRAGMA synchronous = %s; PRAGMA temp_store = MEMORY",
@@ -183,9 +239,9 @@ static bool prepare(journal *j, bool power, err *e) {
     sqlite3_busy_timeout(j->file, BUSY_MS);
     sqlite3_wal_hook(j->file, on_commit, j);
     if (!is_ours(j, e)) return false;
-    if (sqlite3_exec(j->file, sql, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(j->file, schema, NULL, NULL, NULL) != SQLITE_OK)
+    if (!execute(j, sql) || !execute(j, schema) || !row_sums_keep(j->file, tables, TABLES) || !execute(j, "COMMIT"))
         return fail(j, "cannot be written", e);
+    if (!is_whole(j, e)) return false;
     for (int k = 0; k < STATEMENTS; k++)
         if (sqlite3_prepare_v3(j->file, text_of[k], -1, SQLITE_PREPARE_PERSISTENT, &j->statement[k], NULL) != SQLITE_OK)
             return fail(j, "cannot be read", e);
@@ -215,7 +271,7 @@ journal *journal_read(const char *path, err *e) {
     if (ok && sqlite3_open_v2(path, &j->file, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
         ok = fail(j, "cannot be opened", e);
     if (ok) sqlite3_busy_timeout(j->file, BUSY_MS);
-    if (ok && is_ours(j, e)) return j;
+    if (ok && is_ours(j, e) && is_whole(j, e)) return j;
     journal_close(j);
     return NULL;
 }

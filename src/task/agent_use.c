@@ -90,7 +90,8 @@ static bool take_data(trained_agent *t, const trained_options *o, const char *di
                         : "--part",
             agent_task_env(&t->task));
     if (!w->open) {
-        data_notes_described(&t->notes, t->file);
+        data_notes_none(&t->notes);
+        data_notes_description(&t->notes, t->file, "this may be another environment");
         return true;
     }
     t->samples = samples_of(t, o);
