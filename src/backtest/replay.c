@@ -89,6 +89,22 @@ void replay_bar(replay *p, int64_t i, const account_order *o) {
     step(p, i, o);
 }
 
+void replay_end_day(replay *p, int64_t i) {
+    if (p->books.units) close_at(p, i, p->quotes->close[i], ACCOUNT_BY_DAY);
+    p->equity[i] = account_equity(&p->books, p->quotes->close[i]);
+}
+
+void replay_fill(replay *p, int64_t i, int64_t price, const account_order *o) {
+    account_rules r = p->rules;
+    account_bar b = {price, price, price, price, 0};
+    account_events ev;
+    r.spread = (account_amount){0};
+    account_step(&p->books, &r, o, &b, &ev);
+    note(p, i, &ev);
+    p->books.entered = false; // the next bar is a whole one of the position's
+    p->equity[i] = account_equity(&p->books, p->quotes->close[i]);
+}
+
 static bool refuse_all(const replay *p, err *e) {
     const replay_refusals *r = &p->refused;
     char when[32];

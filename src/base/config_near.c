@@ -1,5 +1,7 @@
 #include "base/config_near.h"
 
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -9,7 +11,12 @@ static size_t least_of(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-// Insertions, deletions, changes and swaps of neighbours between two short texts; SIZE_MAX when one is long.
+static bool same(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+// Insertions, deletions, changes and swaps of neighbours between two short texts, whatever their case; SIZE_MAX when
+// one is long.
 static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     if (na > LENGTH_MOST || nb > LENGTH_MOST) return SIZE_MAX;
     size_t rows[3][LENGTH_MOST + 1];
@@ -18,8 +25,8 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) 
         size_t *now = rows[i % 3], *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
         now[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            now[j] = least_of(before[j - 1] + (a[i - 1] != b[j - 1]), least_of(before[j], now[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+            now[j] = least_of(before[j - 1] + !same(a[i - 1], b[j - 1]), least_of(before[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
                 now[j] = least_of(now[j], two_before[j - 2] + 1);
         }
     }

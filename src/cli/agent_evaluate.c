@@ -73,7 +73,7 @@ static void print_traded(const agent_evaluation *v, const trained_agent *t, cons
     bool log = t->task.agent.test.env.market.reward == MARKET_LOG;
     printf("weights   %s\npart      %s, %lld stretch%s of %lld steps in all, greedy, from the first bar on\n",
         t->weights, t->task.world.part, (long long)s->episodes, s->episodes == 1 ? "" : "es", (long long)of->orders);
-    use_warn(&t->notes, t->samples.count, stdout);
+    use_warn(&v->answers.notes, v->answers.count, stdout);
     printf("reward    %.6f", s->mean);
     if (s->episodes > 1) printf(", deviation %.6f", s->deviation);
     if (log) printf(": a return of %+.2f %% after costs", 100 * expm1(s->mean));
@@ -103,7 +103,7 @@ static json_t *score_json(const trained_agent *t, const agent_score *s) {
 
 static void print_json(const agent_evaluation *v, const trained_agent *t, const kept *k) {
     json_t *line = score_json(t, &v->score);
-    use_add_json(&t->notes, line);
+    use_add_json(&v->answers.notes, line);
     json_object_set_new(line, "accounts", accounts_json(v));
     json_object_set_new(line, "stored", keep_json(k));
     json_line(stdout, line);

@@ -157,7 +157,7 @@ static void warn_late(const cli_options *o, const agent_answers *a) {
 
 static void tell_notes(const cli_options *o, const agent_answers *a, FILE *out) {
     tell_pass(a, out);
-    use_warn(&a->t->notes, a->t->samples.count, out);
+    use_warn(&a->notes, a->count, out);
     if (cli_given(o, "--latest")) age_tell(a->data, out);
 }
 
@@ -171,7 +171,7 @@ static void tell_file(const cli_options *o, const agent_answers *a, const char *
             when_moment_text(n, sizeof n, pass_begin(a, &same)), "file", path);
         if (cli_given(o, "--latest"))
             json_object_set_new(all, "newest_age_s", json_integer((json_int_t)time(NULL) - age_newest(a->data)));
-        use_add_json(&a->t->notes, all);
+        use_add_json(&a->notes, all);
         json_line(stdout, all);
     }
     if (o->json || o->quiet) return;

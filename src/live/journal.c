@@ -41,6 +41,9 @@ static const char schema[] =
     "  target INTEGER, cash INTEGER, equity INTEGER, entry INTEGER, entry_price INTEGER, held INTEGER,"
     "  order_units INTEGER, order_stop INTEGER, order_target INTEGER, numbers BLOB) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS states (symbol TEXT PRIMARY KEY, time INTEGER, state BLOB);"
+    "CREATE TABLE IF NOT EXISTS fills (id INTEGER PRIMARY KEY, symbol TEXT, time INTEGER, bid REAL, ask REAL,"
+    "  price INTEGER);"
+    "CREATE TABLE IF NOT EXISTS memories (symbol TEXT PRIMARY KEY, time INTEGER, weights TEXT, memory BLOB);"
     "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at REAL, time INTEGER, symbol TEXT, kind TEXT,"
     "  answer TEXT, text TEXT);";
 
@@ -73,9 +76,11 @@ typedef enum {
     PUT_INTENT,
     PUT_FILLED,
     PUT_SENT,
+    PUT_FILL,
     PUT_TRADE,
     PUT_BOOKS,
     PUT_STATE,
+    PUT_MEMORY,
     PUT_EVENT,
     PUT_WORD,
     BEGIN,
@@ -94,11 +99,14 @@ static const char *const text_of[STATEMENTS] = {
     [PUT_FILLED] = ("UPDATE intents SET status = ?2, filled = ?3 WHERE id ="
                     " (SELECT max(id) FROM intents WHERE symbol = ?1) AND status = 'open'"),
     [PUT_SENT] = "UPDATE intents SET sent = 1 WHERE id = ?1",
+    [PUT_FILL] = ("INSERT OR REPLACE INTO fills VALUES"
+                  " ((SELECT max(id) FROM intents WHERE symbol = ?1), ?1, ?2, ?3, ?4, ?5)"),
     [PUT_TRADE] = ("INSERT INTO trades (symbol, units, entry, exit, entry_price, exit_price, result, commission, swap,"
                    " reason, value, traded, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"),
     [PUT_BOOKS] = ("INSERT OR REPLACE INTO books VALUES"
                    " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"),
     [PUT_STATE] = "INSERT OR REPLACE INTO states VALUES (?1, ?2, ?3)",
+    [PUT_MEMORY] = "INSERT OR REPLACE INTO memories VALUES (?1, ?2, ?3, ?4)",
     [PUT_EVENT] = "INSERT INTO events (at, time, symbol, kind, answer, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [PUT_WORD] = "INSERT OR REPLACE INTO words VALUES (?1, ?2)",
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -396,6 +404,16 @@ void journal_put_sent(journal *j, int64_t id) {
     step(j, PUT_SENT);
 }
 
+void journal_put_fill(journal *j, const char *symbol, int64_t time, double bid, double ask, int64_t price) {
+    sqlite3_stmt *st = j->statement[PUT_FILL];
+    put_text(st, 1, symbol);
+    sqlite3_bind_int64(st, 2, time);
+    put_real(st, 3, bid);
+    put_real(st, 4, ask);
+    sqlite3_bind_int64(st, 5, price);
+    step(j, PUT_FILL);
+}
+
 void journal_put_trade(journal *j, const char *symbol, const books_trade *t) {
     sqlite3_stmt *st = j->statement[PUT_TRADE];
     const replay_trade *x = &t->trade;
@@ -447,6 +465,16 @@ void journal_put_state(journal *j, const char *symbol, int64_t time, const void 
     sqlite3_bind_int64(st, 2, time);
     NEED(sqlite3_bind_blob64(st, 3, state, bytes, SQLITE_TRANSIENT) == SQLITE_OK, "out of memory for the state");
     step(j, PUT_STATE);
+}
+
+void journal_put_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, const void *memory, size_t bytes) {
+    sqlite3_stmt *st = j->statement[PUT_MEMORY];
+    put_text(st, 1, symbol);
+    sqlite3_bind_int64(st, 2, time);
+    put_text(st, 3, weights);
+    NEED(sqlite3_bind_blob64(st, 4, memory, bytes, SQLITE_TRANSIENT) == SQLITE_OK, "out of memory for a memory");
+    step(j, PUT_MEMORY);
 }
 
 void journal_put_event(
@@ -531,6 +559,23 @@ void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *
     }
     sqlite3_finalize(st);
     return state;
+}
+
+bool journal_take_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, void **memory, size_t *bytes, err *e) {
+    sqlite3_stmt *st = ask(j, "SELECT time, weights, memory FROM memories WHERE symbol = ?1", symbol);
+    bool there, ok = next_row(j, st, &there, e);
+    *memory = NULL;
+    if (there && strcmp(text_at(st, 1), weights) == 0) {
+        ok = sqlite3_column_int64(st, 0) == time ||
+             err_input(e, "%s: what the agent remembers is of another bar than its books", j->path);
+        *bytes = (size_t)sqlite3_column_bytes(st, 2);
+        *memory = ok ? malloc(*bytes + 1) : NULL;
+        NEED(*memory || !ok, "out of memory for a memory of %zu bytes", *bytes);
+        if (ok && *bytes) memcpy(*memory, sqlite3_column_blob(st, 2), *bytes);
+    }
+    sqlite3_finalize(st);
+    return ok;
 }
 
 bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int64_t most, int64_t *count, err *e) {

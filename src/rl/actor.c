@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct actor {
     agent_sizes z;
@@ -132,7 +133,7 @@ static bool begin_rows(actor *a, const bool *begins, err *e) {
     return program_write(a->program, t, a->begins, e);
 }
 
-bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+bool actor_ask_any(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
     const agent_graphs *g = &a->graph;
     if (!begin_rows(a, begins, e) || !program_write(a->program, g->seen, observation, e) ||
         !program_play(a->program, PASS_EVALUATE, e) || !program_peek(a->program, g->action, action, e) ||
@@ -141,5 +142,50 @@ bool actor_ask(actor *a, const float *observation, const bool *begins, float *ac
     int64_t K = a->z.env.choices;
     for (int64_t i = 0; chance && i < a->rows && K; i++)
         inference_softmax(a->score, graph_info(g->g, g->score)->type, i, (int)K, chance + i * K);
-    return are_finite(a, action, a->z.env.action, e) && are_finite(a, K ? chance : NULL, K, e);
+    return true;
+}
+
+bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+    int64_t K = a->z.env.choices;
+    return actor_ask_any(a, observation, begins, action, chance, e) && are_finite(a, action, a->z.env.action, e) &&
+           are_finite(a, K ? chance : NULL, K, e);
+}
+
+// Memory: states of an LSTM, [rows, units] each.
+
+static int64_t units_of(const actor *a) {
+    tensor h = a->graph.memory.h;
+    return h.id ? shape_count(graph_info(a->graph.g, h)->shape) / a->rows : 0;
+}
+
+int64_t actor_memory(const actor *a) {
+    return 2 * units_of(a);
+}
+
+// Rows of the caller's have both states side by side: `to` gets them, or `from` has them.
+static bool move_memory(actor *a, float *to, const float *from, err *e) {
+    const tensor state[2] = {a->graph.memory.h, a->graph.memory.c};
+    int64_t n = units_of(a);
+    size_t bytes = (size_t)n * sizeof(float);
+    if (!n) return true;
+    float *all = malloc((size_t)a->rows * bytes);
+    bool ok = all || err_run(e, "out of memory for what an actor remembers");
+    for (int k = 0; ok && k < 2; k++) {
+        ok = !to || program_read(a->program, state[k], all, e);
+        for (int64_t i = 0; ok && i < a->rows; i++) {
+            if (to) memcpy(to + (2 * i + k) * n, all + i * n, bytes);
+            if (from) memcpy(all + i * n, from + (2 * i + k) * n, bytes);
+        }
+        ok = ok && (!from || program_write(a->program, state[k], all, e));
+    }
+    free(all);
+    return ok;
+}
+
+bool actor_take_memory(actor *a, float *to, err *e) {
+    return move_memory(a, to, NULL, e);
+}
+
+bool actor_put_memory(actor *a, const float *from, err *e) {
+    return move_memory(a, NULL, from, e);
 }

@@ -1,5 +1,5 @@
-// The file of run.db, for run/db*.c alone: its format, its tables, the sums of their rows (run/row_sums.h), and values of
-// its rows. The newest of `steps` has a sum of its own, as most readers show it alone.
+// The file of run.db, for run/db*.c alone: its format, its tables, the sums of their rows (run/row_sums.h), and
+// values of its rows. The newest of `steps` has a sum of its own, as most readers show it alone.
 #ifndef TRADEWIND_RUN_DB_FILE_H
 #define TRADEWIND_RUN_DB_FILE_H
 

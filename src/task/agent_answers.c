@@ -30,8 +30,18 @@ static void take(agent_answers *a, const play_bar *is) {
     market_side(k, is->action, &to->share);
 }
 
+// Bars are known when they close.
+static void count_trained_on(agent_answers *a) {
+    if (a->notes.trained_on < 0) return;
+    a->notes.trained_on = 0;
+    for (int64_t i = 0; i < a->count; i++) a->notes.trained_on += data_notes_in_training(&a->notes, a->item[i].bar.end);
+}
+
 bool agent_answers_make(agent_answers *a, trained_agent *t, int64_t latest, err *e) {
-    *a = (agent_answers){.t = t, .data = t->task.world.task.data, .numbers = t->task.agent.test.env.market.continuous};
+    *a = (agent_answers){.t = t,
+        .data = t->task.world.task.data,
+        .notes = t->notes,
+        .numbers = t->task.agent.test.env.market.continuous};
     if (!trained_agent_play(t, &a->pass, e)) return false;
     a->item = calloc((size_t)a->pass.bars, sizeof *a->item);
     if (!a->item) {
@@ -44,6 +54,7 @@ bool agent_answers_make(agent_answers *a, trained_agent *t, int64_t latest, err 
         for (int64_t i = from; i < r->count; i++) take(a, &a->pass.bar[r->first + i]);
     }
     qsort(a->item, (size_t)a->count, sizeof *a->item, by_close);
+    count_trained_on(a);
     return true;
 }
 

@@ -11,7 +11,8 @@ typedef struct {
     const trained_agent *t;
     const dataset *data;
     agent_pass pass;
-    bool numbers; // actions are a direction and a size
+    data_notes notes; // those of the run, whose samples are the bars that are answered
+    bool numbers;     // actions are a direction and a size
     int64_t count;
     struct agent_answer {
         const play_bar *is;

@@ -13,6 +13,10 @@ static bool read_time(const char *text, int64_t *time) {
     return true;
 }
 
+bool data_notes_in_training(const data_notes *n, int64_t known) {
+    return known >= n->from && known <= n->until;
+}
+
 // Counts the samples that lie in the time that the weights were trained on: data that grew or were made anew are split
 // elsewhere.
 static void count_trained_on(data_notes *n, const task *t, const char *part, const split_part *samples,
@@ -23,10 +27,8 @@ static void count_trained_on(data_notes *n, const task *t, const char *part, con
                       strcmp(is->trained_from, was->trained_from) == 0 && strcmp(is->trained_to, was->trained_to) == 0;
     snprintf(n->trained_to, sizeof n->trained_to, "%s", was->trained_to);
     n->trained_on = 0;
-    for (int64_t i = 0; i < samples->count; i++) {
-        int64_t at = time[part_sample(samples, i)];
-        n->trained_on += at >= n->from && at <= n->until;
-    }
+    for (int64_t i = 0; i < samples->count; i++)
+        n->trained_on += data_notes_in_training(n, time[part_sample(samples, i)]);
 }
 
 void data_notes_description(data_notes *n, const char *file, const char *what) {

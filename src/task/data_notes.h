@@ -21,6 +21,9 @@ typedef struct {
 bool data_notes_make(data_notes *n, const task *t, const char *part, const split_part *samples, const safetensors *f,
     const char *path, err *e);
 
+// True where a sample that is known at this moment lies in the time of training; `trained_on` says that it is known.
+bool data_notes_in_training(const data_notes *n, int64_t known);
+
 // Notes on weights whose environment has no data: none but on the description.
 void data_notes_none(data_notes *n);
 

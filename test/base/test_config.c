@@ -213,8 +213,7 @@ static void wrong_values(void **state) {
     refuse("gpu:\n  monitor: 1\n",
         "run.yaml:2: gpu.monitor: must be true or false, not 1; sample the device (default off)");
     refuse("model:\n  kind: LTSM\n",
-        "run.yaml:2: model.kind: must be mlp, lstm, transformer or nbeats, not LTSM; which "
-        "model (default lstm)");
+        "run.yaml:2: model.kind: must be mlp, lstm, transformer or nbeats, not LTSM; did you mean lstm?");
     refuse("model:\n  kind: ltsm\n",
         "run.yaml:2: model.kind: must be mlp, lstm, transformer or nbeats, not ltsm; did you mean lstm?");
     refuse("train:\n  shift: x\n", "run.yaml:2: train.shift: must be a number, not x; correct it (default -.5)");
@@ -241,6 +240,7 @@ static void unknown_keys(void **state) {
     refuse("trian:\n  epochs: 4\n", "run.yaml:1: trian: unknown key; did you mean train?");
     refuse("train:\n  bacth_size: 4\n", "run.yaml:2: train.bacth_size: unknown key; did you mean train.batch_size?");
     refuse("batch_size: 4\n", "run.yaml:1: batch_size: unknown key; did you mean train.batch_size?");
+    refuse("EPOCHS: 4\n", "run.yaml:1: EPOCHS: unknown key; did you mean train.epochs?");
     refuse("train:\n  lr: 4\n", "run.yaml:2: train.lr: unknown key; did you mean train.optimizer.lr?");
     refuse("model:\n  optimiser: {}\n", "run.yaml:2: model.optimiser: unknown key; did you mean train.optimizer?");
     refuse("gpu:\n  colour: red\n", "run.yaml:2: gpu.colour: unknown key; gpu takes mixed, monitor, limit");

@@ -334,7 +334,8 @@ static void keys_are_told(void **state) {
     put_text("theirs.yaml",
         "agent:\n  {env: cartpole, N_ENVS: 4, N_STEPS: 16, BATCH_SIZE: 32, N_EPOCHS: 2, TARGET_KL: 0.02, GAMMA: 0.9,\n"
         "   GAE_LAMBDA: 0.9, CLIP_RANGE: 0.1, ENT_COEF: 0.01, VF_COEF: 0.4, MAX_GRAD_NORM: 1, LEARNING_RATE: 1e-3,\n"
-        "   total_timesteps: 64, noise_every: 3}\ndata: {set: some.npz}\ntrain: {batch_size: 7, optimizer: {lr: 1}}\n");
+        "   CLIP_RANGE_VF: 5, NORMALIZE_ADVANTAGE: false, total_timesteps: 64, noise_every: 3}\ndata: {set: "
+        "some.npz}\ntrain: {batch_size: 7, optimizer: {lr: 1}}\n");
     assert_int_equal(RUN("train", "theirs.yaml", "--device=cpu"), 0);
     matches("out", "\nkey +agent\\.N_ENVS: read as agent\\.n_envs\n");
     matches("out", "\nunused +data\\.set: the environment has no data\n");
@@ -342,6 +343,10 @@ static void keys_are_told(void **state) {
     matches("out", "\nunused +train\\.optimizer\\.lr: the key of an agent is agent\\.learning_rate\n");
     matches("out", "\nunused +agent\\.noise_every: is of agent\\.noise: state\n");
     matches("runs/last/config.yaml", "\n  max_grad_norm: 1\n");
+    matches("runs/last/config.yaml", "\n  clip_range_vf: 5\n");
+    put_text("top.yaml", "N_ENVS: 4\nagent: {env: cartpole}\n");
+    assert_int_equal(RUN("train", "top.yaml", "--device=cpu"), 2);
+    matches("err", "^tradewind: top.yaml:1: N_ENVS: unknown key; did you mean agent\\.n_envs\\?\n");
     assert_int_equal(RUN("train", "--help"), 0);
     matches("out", "\nagent\\.n_envs ");
 }

@@ -107,7 +107,7 @@ static void a_backtest_tells_and_keeps(void **state) {
     works(RUN("backtest", "made", "--json", "--part", "validation"));
     works(RUN("backtest", "made", "--part", "validation"));
     matches("out", "\nnot kept +made/backtest.json is of the test part");
-    refuses(RUN("backtest", "made", "--bars", "bars.csv"), "--bars: an agent trades the bars of a set; ");
+    refuses(RUN("backtest", "made", "--bars", "bars.csv", "--part", "test"), "--part: with --bars every bar ");
     refuses(RUN("backtest", "made", "--sweep", "account.cash=1,2"), "--sweep: the run is of an agent, ");
     refuses(RUN("backtest", "made", "signal.threshold=0.5"), "signal.threshold=0.5: has no effect on an agent");
     refuses(RUN("backtest", "made", "train.seed=5"), "train.seed=5: has no effect on a backtest");
@@ -217,7 +217,9 @@ static void the_newest_bar_is_answered(void **state) {
     // The pass begins behind the training part, which is 0.7 of the samples.
     works(RUN("predict", "made", "--latest", "100000", "-o", "pass.csv", "--json"));
     double passed = number("bars");
+    assert_true(number("trained_on") == 0); // of the bars that are answered
     works(RUN("predict", "made", "--part", "all", "-o", "pass.csv", "--json"));
+    assert_true(number("trained_on") > 0.6 * number("bars") && number("trained_on") < 0.8 * number("bars"));
     assert_true(passed < 0.4 * number("bars") && passed > 0.2 * number("bars"));
     works(RUN("predict", "made", "--latest", "2"));
     matches("out", "^pass +greedy, from 20[^\n]* UTC, over [0-9,]+ bars, with a cash of 100000.00 at the beginning\n");
