@@ -20,6 +20,9 @@ struct actor {
     space *own;    // inside that or the caller's
     float *begins; // [rows]
     void *score;   // [rows, columns] in the type of the scores
+    float *answer; // [rows, columns] of a member; NULL: it is alone
+    double *sum;   // [rows, columns] of all
+    actor *next;   // that answers with it, or NULL
 };
 
 static actor *describe(const agent_place *at, const agent_settings *s, const model_spec *policy, int64_t rows) {
@@ -78,8 +81,11 @@ void actor_free(actor *a) {
     space_free(a->own);
     space_free(a->space);
     graph_free(a->graph.g);
+    actor_free(a->next);
     free(a->begins);
     free(a->score);
+    free(a->answer);
+    free(a->sum);
     free(a);
 }
 
@@ -132,7 +138,7 @@ static bool begin_rows(actor *a, const bool *begins, err *e) {
     return program_write(a->program, t, a->begins, e);
 }
 
-bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+static bool ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
     const agent_graphs *g = &a->graph;
     if (!begin_rows(a, begins, e) || !program_write(a->program, g->seen, observation, e) ||
         !program_play(a->program, PASS_EVALUATE, e) || !program_peek(a->program, g->action, action, e) ||
@@ -142,4 +148,57 @@ bool actor_ask(actor *a, const float *observation, const bool *begins, float *ac
     for (int64_t i = 0; chance && i < a->rows && K; i++)
         inference_softmax(a->score, graph_info(g->g, g->score)->type, i, (int)K, chance + i * K);
     return are_finite(a, action, a->z.env.action, e) && are_finite(a, K ? chance : NULL, K, e);
+}
+
+// Members
+
+static int64_t columns_of(const actor *a) {
+    return a->z.env.choices ? a->z.env.choices : a->z.env.action;
+}
+
+bool actor_join(actor *a, actor *other, err *e) {
+    size_t n = (size_t)(a->rows * columns_of(a));
+    CHECK(other->rows == a->rows && columns_of(other) == columns_of(a), "actors of other shapes");
+    if (!a->answer) a->answer = calloc(n, sizeof *a->answer);
+    if (!a->sum) a->sum = calloc(n, sizeof *a->sum);
+    if (!a->answer || !a->sum) {
+        actor_free(other);
+        return err_run(e, "out of memory for the answers of several agents");
+    }
+    other->next = a->next;
+    a->next = other;
+    return true;
+}
+
+// Asks all members for their probabilities or numbers, and adds these up; `action` is of the last one. Their number, 0
+// where one fails.
+static int ask_members(actor *a, const float *observation, const bool *begins, float *action, err *e) {
+    int64_t n = a->rows * columns_of(a);
+    bool choices = a->z.env.choices > 0;
+    int members = 0;
+    for (int64_t i = 0; i < n; i++) a->sum[i] = 0;
+    for (actor *of = a; of; of = of->next, members++) {
+        if (!ask(of, observation, begins, action, choices ? a->answer : NULL, e)) return 0;
+        for (int64_t i = 0; i < n; i++) a->sum[i] += (double)(choices ? a->answer : action)[i];
+    }
+    return members;
+}
+
+// The likeliest choice of a row, the first one of several.
+static float likeliest(const double *sum, int64_t count) {
+    int64_t pick = 0;
+    for (int64_t k = 1; k < count; k++)
+        if (sum[k] > sum[pick]) pick = k;
+    return (float)pick;
+}
+
+bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+    if (!a->next) return ask(a, observation, begins, action, chance, e);
+    int64_t K = columns_of(a), n = a->rows * K;
+    int members = ask_members(a, observation, begins, action, e);
+    if (!members) return false;
+    float *mean = a->z.env.choices ? chance : action;
+    for (int64_t i = 0; mean && i < n; i++) mean[i] = (float)(a->sum[i] / members);
+    for (int64_t i = 0; a->z.env.choices && i < a->rows; i++) action[i] = likeliest(a->sum + i * K, K);
+    return true;
 }
