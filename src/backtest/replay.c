@@ -89,6 +89,11 @@ void replay_bar(replay *p, int64_t i, const account_order *o) {
     step(p, i, o);
 }
 
+void replay_end_day(replay *p, int64_t i) {
+    if (p->books.units) close_at(p, i, p->quotes->close[i], ACCOUNT_BY_DAY);
+    p->equity[i] = account_equity(&p->books, p->quotes->close[i]);
+}
+
 static bool refuse_all(const replay *p, err *e) {
     const replay_refusals *r = &p->refused;
     char when[32];

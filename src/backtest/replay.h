@@ -52,6 +52,10 @@ void replay_done(replay *p);
 // Bar `i`, behind bar i - 1: the order that was decided at that bar's close, or NULL, fills at the open.
 void replay_bar(replay *p, int64_t i, const account_order *o);
 
+// Closes what is open at the close of bar `i`, the last one of its day, which the caller knows of. Where the account
+// asks for it (account.day_close), replay_bar does so by the bars that follow.
+void replay_end_day(replay *p, int64_t i);
+
 // Closes what is open, after the last bar. ERR_INPUT where the account overflowed, or where no order could be filled
 // as none was covered by the equity.
 bool replay_end(replay *p, err *e);

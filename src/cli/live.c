@@ -100,6 +100,11 @@ static bool ask(live *v, err *e) {
     if (strcmp(o->device, "auto") == 0) on.device = "cpu";
     if (!o->threads) on.threads = 1; // a bar is too little for several
     if (!(v->run = live_newest(o->word[0], e)) || !ask_devices(&on, &as->run.devices, e)) return false;
+    if (cli_given(o, "--model-dir") && trained_is_agent(v->run))
+        return err_input(e,
+            "--model-dir: %s is of an agent, which no other replaces, as it decides by an account and a "
+            "memory of its own; leave it out, and start a session of the newer run",
+            v->run);
     as->run.run = v->run;
     as->run.overrides = o->word + 1;
     as->run.override_count = o->words - 1;
@@ -402,11 +407,11 @@ static void more(void) {
 }
 
 const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a trained model on a stream of bars, on paper",
-    "RUN is a run's directory, an ensemble's, or a walk's, of which the newest fold that is trained answers. The "
-    "session\n"
-    "warms up from history, takes bars as they close, decides by the rule of `backtest` and keeps the books of an\n"
-    "account. With the same bars it gives the same answers and trades as `backtest RUN --bars FILE`. No real order is\n"
-    "ever sent. Ctrl-C ends it; the same command goes on where it ended, also after a kill.\n"
+    "RUN is a run's directory, of a model or an agent, an ensemble's, or a walk's, of which the newest fold that is\n"
+    "trained answers. The session warms up from history, takes bars as they close, decides by the rule of `backtest`\n"
+    "or as the agent acts, and keeps the books of an account. With the same bars it gives the same answers and trades\n"
+    "as `backtest RUN --bars FILE`. No real order is ever sent. Ctrl-C ends it; the same command goes on where it\n"
+    "ended, also after a kill.\n"
     "  --feed FEED         where bars come from; several are read side by side\n"
     "  --history FILE      bars to warm up with, before the feed's; several for several frames; none: the feed warms "
     "up\n"

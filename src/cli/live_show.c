@@ -63,7 +63,7 @@ static const char *side_text(char *text, int64_t lots) {
 // The beginning
 
 static void show_frames(const session *s) {
-    const dataset *d = s ? session_model(s)->trained.task.data : NULL;
+    const dataset *d = session_data(s);
     int64_t span[FEED_SPANS_MOST];
     char text[SHOWN];
     int n = session_spans(s, span);
@@ -90,17 +90,25 @@ static void show_instrument(const session *s, int k, bool verbose) {
         printf("%-9s begins with the feed; about %lld bars are needed before the first answer\n", name_of(v.symbol),
             (long long)v.needs);
     }
-    if (k == 0 || verbose) printf("signal    %s\n", decide_text(v.rule, text, sizeof text));
+    if (!session_agent(s) && (k == 0 || verbose)) printf("signal    %s\n", decide_text(v.rule, text, sizeof text));
+}
+
+static void show_agent(const trained_agent *a) {
+    const market_settings *m = &a->task.agent.test.env.market;
+    printf("agent     greedy, %s, with %g of the equity in a full position, by the account that it sees\n",
+        m->continuous ? "a direction and a size" : "short, flat or long", m->size);
 }
 
 void live_show_begin(
     const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds) {
-    const trained *t = &session_model(s)->trained;
+    const live_model *m = session_model(s);
+    const data_notes *notes = session_notes(s);
     if (is_silent(o)) return;
-    printf("run       %s%s\n", as->run.run, t->members ? ", an ensemble" : "");
+    printf("run       %s%s\n", as->run.run, m && m->trained.members ? ", an ensemble" : "");
     for (int i = 0; i < feeds; i++) printf("feed      %s\n", feed[i]);
-    for (int i = 0; i < t->notes.warnings; i++) printf("warning   %s\n", t->notes.warning[i]);
+    for (int i = 0; i < notes->warnings; i++) printf("warning   %s\n", notes->warning[i]);
     show_frames(s);
+    if (session_agent(s)) show_agent(session_agent(s));
     for (int k = 0; k < session_count(s); k++) show_instrument(s, k, o->verbose);
     if (o->verbose) limits_print(session_limits(s), stdout);
     fflush(stdout);

@@ -193,3 +193,8 @@ dataset *scaler_apply(const scaler *s, dataset *from, bool keeps, err *e) {
     }
     return d;
 }
+
+void scaler_follow(const scaler *s, const dataset *from, dataset *view, int64_t series) {
+    for (int i = 0; i < from->streams; i++)
+        apply(s, &from->stream[i], i, series, (float *)view->stream[i].series.part[0].data);
+}

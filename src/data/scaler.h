@@ -35,6 +35,9 @@ scaler *scaler_fit(const dataset *d, const split_part *train, const int64_t *win
 // The dataset with every instrument's rows on its own scale, as a view (dataset_view) with tables of f32.
 dataset *scaler_apply(const scaler *s, dataset *from, bool keeps, err *e);
 
+// Puts the rows of one instrument into such a view anew, after those of `from` have changed.
+void scaler_follow(const scaler *s, const dataset *from, dataset *view, int64_t series);
+
 void scaler_free(scaler *s);
 
 #endif

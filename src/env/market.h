@@ -237,6 +237,10 @@ ENV_FN double market_pay(const market_settings *k, const account_rules *r, marke
     return gain;
 }
 
+ENV_FN bool market_is_ruin(const market_settings *k, const account_rules *r, int64_t equity) {
+    return (double)equity <= k->ruin * (double)r->cash;
+}
+
 ENV_FN env_end market_step(
     const env_settings *s, const env_data *d, market_state *m, const float *action, double *reward) {
     const account_rules *r = market_rules(d, m);
@@ -245,7 +249,7 @@ ENV_FN env_end market_step(
     *reward = 0;
     if (m->books.state != ACCOUNT_OK) return ENV_TERMINATED;
     *reward = market_pay(&s->market, r, m, equity);
-    if ((double)equity <= s->market.ruin * (double)r->cash) return ENV_TERMINATED;
+    if (market_is_ruin(&s->market, r, equity)) return ENV_TERMINATED;
     return m->row + 1 < m->end ? ENV_GOES_ON : ENV_TRUNCATED;
 }
 

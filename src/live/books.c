@@ -9,14 +9,12 @@ enum { ROOM = 4 };
 
 bool books_init(books *b, const account_terms *t, int64_t point, const char *name, err *e) {
     account_rules rules;
-    *b = (books){0};
-    if (t->day_close)
-        return err_input(e, "account.day_close: a day's last bar is known only when the next one comes, so that live "
-                            "cannot close there; "
-                            "set it to off");
+    account_terms by_bars = *t;
+    *b = (books){.day_close = t->day_close};
+    by_bars.day_close = false; // two rows do not show where a day ends
     bool spreads = t->spread.measure == ACCOUNT_FROM_FILE;
     if (!account_rules_make(&rules, t, point, e) || !quotes_room(&b->rows, 2, point, spreads, name, e)) return false;
-    if (!replay_init(&b->replay, &b->rows, t, &rules, ROOM, e)) {
+    if (!replay_init(&b->replay, &b->rows, &by_bars, &rules, ROOM, e)) {
         quotes_done(&b->rows);
         return false;
     }
@@ -51,13 +49,19 @@ static int take_trades(books *b, int64_t opened, books_trade *to) {
     return n;
 }
 
-int books_bar(books *b, const bar *x, const account_order *order, books_trade ended[BOOKS_TRADES_MOST], err *e) {
+bool books_overnight(const books *b, const bar *x) {
+    return b->day_close && b->replay.books.units && when_day_of(b->rows.time[1]) != when_day_of(x->time);
+}
+
+int books_bar(
+    books *b, const bar *x, const account_order *order, bool ends_day, books_trade ended[BOOKS_TRADES_MOST], err *e) {
     replay *p = &b->replay;
     int64_t refused = p->refused.no_margin + p->refused.costs_above;
     bool was = p->books.units != 0;
     move_rows(&b->rows);
     if (!quotes_put(&b->rows, 1, x, "feed", e)) return -1;
     replay_bar(p, 1, order);
+    if (b->day_close && ends_day) replay_end_day(p, 1);
     if (p->books.state) {
         err_run(e, "account: an amount grew beyond 9e10, the most that an account can hold; lower the positions");
         return -1;
@@ -92,6 +96,7 @@ bool books_ended(const books *b, books_trade *to) {
     memcpy(open, p.trade, sizeof open);
     p.trade = open;
     p.equity = equity;
+    if (b->day_close) replay_end_day(&p, 1);
     if (!replay_end(&p, &unused)) return false;
     *to = (books_trade){open[0], b->entry, b->rows.time[1]};
     return true;

@@ -19,6 +19,7 @@ enum { BOOKS_TRADES_MOST = 2 }; // of a bar: the one that was held, and one that
 typedef struct {
     quotes rows; // two: the bar before, the present one
     replay replay;
+    bool day_close;   // account.day_close, by the days that books_bar is told
     int64_t bars;     // taken
     int64_t entry;    // open of the bar in which the open position was entered
     int64_t held;     // bars since then, that one included
@@ -33,9 +34,14 @@ bool books_init(books *b, const account_terms *t, int64_t point, const char *nam
 // Safe to call twice.
 void books_done(books *b);
 
-// Takes a bar: the order that was decided at the close before, or NULL, fills at its open. Gives the trades that ended;
-// how many, -1 where the bar's prices cannot be those of an account (ERR_INPUT) or the account overflowed.
-int books_bar(books *b, const bar *x, const account_order *order, books_trade ended[BOOKS_TRADES_MOST], err *e);
+// Takes a bar: the order that was decided at the close before, or NULL, fills at its open. Behind the last bar of a
+// day, `ends_day`, nothing is held where the account asks for that. Gives the trades that ended; how many, -1 where the
+// bar's prices cannot be those of an account (ERR_INPUT) or the account overflowed.
+int books_bar(
+    books *b, const bar *x, const account_order *order, bool ends_day, books_trade ended[BOOKS_TRADES_MOST], err *e);
+
+// True where a position is held that the day before `x` should have closed: its last bar was not known as such.
+bool books_overnight(const books *b, const bar *x);
 
 // Decides at that bar's close (backtest/follow.h). False where the order changes nothing.
 bool books_decide(books *b, const decide_rule *r, const decide_prediction *at, account_order *next);

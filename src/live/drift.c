@@ -259,9 +259,13 @@ static bool read_label(journal *j, build_options *o, err *e) {
     if (!journal_word(j, "label", &text, e)) return false;
     json_t *all = text ? json_read(text, strlen(text), &unused) : NULL;
     *o = build_defaults;
-    bool ok = all && build_label_read(all, o);
+    const char *kind = json_string_value(json_object_get(all, "kind"));
+    bool acts = kind && strcmp(kind, "agent") == 0, ok = all && !acts && build_label_read(all, o);
     json_decref(all);
     free(text);
+    if (acts)
+        return err_input(e, "the state is of an agent, whose actions have no label to be judged by; `tradewind live "
+                            "--status` shows its account, `tradewind evaluate` that of the run's test");
     return ok || err_input(e, "the state does not say what the run's labels mean; it is of an older session");
 }
 

@@ -80,3 +80,11 @@ int64_t hours_missing(const void *arg, const char *symbol, int64_t span, int64_t
     int64_t spans = when_spans_between(from, to, span);
     return spans > 1 && spans <= STEPS_MOST ? spans - 1 : 0;
 }
+
+bool hours_ends_day(const hours *h, const char *symbol, int64_t span, const bar *b) {
+    const market *m = find(h, symbol, span);
+    int64_t day = when_day_of(b->time), midnight = (day + 1) * WHEN_DAY;
+    size_t hint = 0;
+    if (b->end >= midnight) return true;
+    return m && !bars_hours_between(m->open, when_local(m->zone, b->time, &hint), when_local(m->zone, midnight, &hint));
+}

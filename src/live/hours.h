@@ -21,4 +21,8 @@ bool hours_learn(hours *h, const char *symbol, int64_t span, const char *tz, con
 // `arg`. Where they are not known, all bars of holes of up to 12 spans, and none of longer ones.
 int64_t hours_missing(const void *arg, const char *symbol, int64_t span, int64_t from, int64_t to);
 
+// True where a bar is the last one of its day, UTC: it reaches midnight, or the market has never been open behind it on
+// such a day. Of a market whose hours are not known only bars that reach midnight are.
+bool hours_ends_day(const hours *h, const char *symbol, int64_t span, const bar *b);
+
 #endif

@@ -40,6 +40,7 @@ static const char schema[] =
     "  target INTEGER, cash INTEGER, equity INTEGER, entry INTEGER, entry_price INTEGER, held INTEGER,"
     "  order_units INTEGER, order_stop INTEGER, order_target INTEGER, numbers BLOB) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS states (symbol TEXT PRIMARY KEY, time INTEGER, state BLOB);"
+    "CREATE TABLE IF NOT EXISTS memories (symbol TEXT PRIMARY KEY, time INTEGER, weights TEXT, memory BLOB);"
     "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at REAL, time INTEGER, symbol TEXT, kind TEXT,"
     "  answer TEXT, text TEXT);"
     "COMMIT;";
@@ -54,6 +55,7 @@ typedef enum {
     PUT_TRADE,
     PUT_BOOKS,
     PUT_STATE,
+    PUT_MEMORY,
     PUT_EVENT,
     PUT_WORD,
     BEGIN,
@@ -77,6 +79,7 @@ static const char *const text_of[STATEMENTS] = {
     [PUT_BOOKS] = ("INSERT OR REPLACE INTO books VALUES"
                    " (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"),
     [PUT_STATE] = "INSERT OR REPLACE INTO states VALUES (?1, ?2, ?3)",
+    [PUT_MEMORY] = "INSERT OR REPLACE INTO memories VALUES (?1, ?2, ?3, ?4)",
     [PUT_EVENT] = "INSERT INTO events (at, time, symbol, kind, answer, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     [PUT_WORD] = "INSERT OR REPLACE INTO words VALUES (?1, ?2)",
     [BEGIN] = "BEGIN IMMEDIATE",
@@ -393,6 +396,16 @@ void journal_put_state(journal *j, const char *symbol, int64_t time, const void 
     step(j, PUT_STATE);
 }
 
+void journal_put_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, const void *memory, size_t bytes) {
+    sqlite3_stmt *st = j->statement[PUT_MEMORY];
+    put_text(st, 1, symbol);
+    sqlite3_bind_int64(st, 2, time);
+    put_text(st, 3, weights);
+    NEED(sqlite3_bind_blob64(st, 4, memory, bytes, SQLITE_TRANSIENT) == SQLITE_OK, "out of memory for a memory");
+    step(j, PUT_MEMORY);
+}
+
 void journal_put_event(
     journal *j, double at, int64_t time, const char *symbol, const char *kind, const char *answer, const char *text) {
     sqlite3_stmt *st = j->statement[PUT_EVENT];
@@ -475,6 +488,23 @@ void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *
     }
     sqlite3_finalize(st);
     return state;
+}
+
+bool journal_take_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, void **memory, size_t *bytes, err *e) {
+    sqlite3_stmt *st = ask(j, "SELECT time, weights, memory FROM memories WHERE symbol = ?1", symbol);
+    bool there, ok = next_row(j, st, &there, e);
+    *memory = NULL;
+    if (there && strcmp(text_at(st, 1), weights) == 0) {
+        ok = sqlite3_column_int64(st, 0) == time ||
+             err_input(e, "%s: what the agent remembers is of another bar than its books", j->path);
+        *bytes = (size_t)sqlite3_column_bytes(st, 2);
+        *memory = ok ? malloc(*bytes + 1) : NULL;
+        NEED(*memory || !ok, "out of memory for a memory of %zu bytes", *bytes);
+        if (ok && *bytes) memcpy(*memory, sqlite3_column_blob(st, 2), *bytes);
+    }
+    sqlite3_finalize(st);
+    return ok;
 }
 
 bar *journal_bars(journal *j, const char *symbol, int frame, int64_t after, int64_t most, int64_t *count, err *e) {

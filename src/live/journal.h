@@ -95,6 +95,8 @@ void journal_put_sent(journal *j, int64_t id);
 void journal_put_trade(journal *j, const char *symbol, const books_trade *t);
 void journal_put_books(journal *j, const journal_books *b);
 void journal_put_state(journal *j, const char *symbol, int64_t time, const void *state, size_t bytes);
+void journal_put_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, const void *memory, size_t bytes);
 void journal_put_event(
     journal *j, double at, int64_t time, const char *symbol, const char *kind, const char *answer, const char *text);
 void journal_put_word(journal *j, const char *key, const char *text);
@@ -111,6 +113,11 @@ bool journal_take_books(journal *j, const char *symbol, books *now, int64_t *tim
 // The newest state of an instrument, which the caller frees, and the bar that it is after. NULL where it cannot be
 // read, and where there is none (ERR_INPUT).
 void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes, err *e);
+
+// What an agent remembers of an instrument, which the caller frees, and the weights that remember; *memory is NULL
+// where there is nothing. Of another bar than `time` it is damaged (ERR_INPUT).
+bool journal_take_memory(
+    journal *j, const char *symbol, int64_t time, const char *weights, void **memory, size_t *bytes, err *e);
 
 // Bars of an instrument and a frame that end later than a moment, or the newest `most` of them, rising; the caller
 // frees them. `*count` is 0 where there are none. NULL where they cannot be read.

@@ -50,18 +50,6 @@ static bool open_member(live_model *m, int k, err *e) {
     return ok;
 }
 
-// Tables of the board are read where they lie.
-static bool is_in_place(const live_model *m, err *e) {
-    const dataset *is = m->trained.task.data, *of = board_data(m->board);
-    for (int i = 0; i < of->streams; i++)
-        if (is->stream[i].series.part[0].data != of->stream[i].series.part[0].data)
-            return err_input(e,
-                "%s: every instrument has its own scale (data.scale: own), which live cannot follow yet; train with "
-                "data.scale: standard",
-                m->trained.weights);
-    return true;
-}
-
 bool live_model_open(live_model *m, const model_options *o, err *e) {
     *m = (live_model){.board = o->board};
     if (!open_trained(m, o, e)) return false;
@@ -71,15 +59,19 @@ bool live_model_open(live_model *m, const model_options *o, err *e) {
     m->each = calloc((size_t)m->members * (size_t)m->width, sizeof *m->each);
     if (count) m->member = calloc((size_t)count, sizeof *m->member);
     bool ok = (m->each && (m->member || !count)) || err_run(e, "no memory for %d members", m->members);
-    ok = ok && is_in_place(m, e);
     for (int k = 0; ok && k < count; k++) ok = open_member(m, k, e);
     if (!ok) live_model_close(m);
     return ok;
 }
 
+void live_rescale(const task *t, board *b, int series) {
+    if (t->scaler && t->scaler->series > 1) scaler_follow(t->scaler, board_data(b), t->data, series);
+}
+
 bool live_model_answer(live_model *m, int series, float *answer, err *e) {
     const split_part one = part_of((span){series, 1});
     const float *each[MEMBERS_MOST];
+    live_rescale(&m->trained.task, m->board, series);
     if (!m->member) return inference_predict(predictor_inference(m->trained.predictor), &one, answer, e);
     for (int k = 0; k < m->members; k++) {
         float *to = m->each + k * m->width;
@@ -90,14 +82,14 @@ bool live_model_answer(live_model *m, int series, float *answer, err *e) {
     return true;
 }
 
-void live_model_outside(const live_model *m, int series, double by, int64_t *outside, int64_t *of) {
-    const scaler *s = m->trained.task.scaler;
+void live_outside(const scaler *s, const board *b, int series, double by, int64_t *outside, int64_t *of) {
     *outside = *of = 0;
     if (!s) return;
     for (int i = 0; i < s->streams; i++) {
-        const float *row = board_row(m->board, series, i);
+        const float *row = board_row(b, series, i);
+        int64_t own = s->series > 1 ? series * s->width[i] : 0;
         for (int64_t c = 0; c < s->width[i]; c++) {
-            double z = ((double)row[c] - (double)s->value[i][c]) * (double)s->value[i][s->width[i] + c];
+            double z = ((double)row[c] - (double)s->mean[i][own + c]) / (double)s->std[i][own + c];
             *outside += !(fabs(z) <= by);
         }
         *of += s->width[i];

@@ -31,7 +31,12 @@ void live_model_close(live_model *m);
 // The answer for an instrument that is ready, [width]: probabilities or a forecast, finite or not.
 bool live_model_answer(live_model *m, int series, float *answer, err *e);
 
-// Inputs of the newest rows, and how many of them lie more than `by` deviations from what training saw.
-void live_model_outside(const live_model *m, int series, double by, int64_t *outside, int64_t *of);
+// A task on the board reads its tables where they lie. Where every instrument has its own scale it has a view of them,
+// whose rows of one instrument are made anew.
+void live_rescale(const task *t, board *b, int series);
+
+// Inputs of the newest rows, and how many of them lie more than `by` deviations from what training saw; of an agent
+// too. `s` may be NULL: inputs are as they are.
+void live_outside(const scaler *s, const board *b, int series, double by, int64_t *outside, int64_t *of);
 
 #endif

@@ -172,6 +172,12 @@ int session_count(const session *s) {
     return s->traders;
 }
 
+// Rows of features come first, then those that an agent looks back on.
+static int64_t needs_of(const session *s, int k) {
+    int64_t rows = board_needs(s->board, k);
+    return rows + (s->agent ? live_agent_needs(s->agent, k) - (rows > 0) : 0);
+}
+
 session_view session_at(const session *s, int k) {
     const trader *t = &s->trader[k];
     return (session_view){.symbol = t->symbol,
@@ -180,13 +186,25 @@ session_view session_at(const session *s, int k) {
         .record = &t->record,
         .rules = &t->books.replay.rules,
         .time = t->time,
-        .needs = board_needs(s->board, k),
+        .needs = needs_of(s, k),
         .warmed = t->warmed,
         .stopped = t->limits.stopped};
 }
 
 const live_model *session_model(const session *s) {
     return s->model;
+}
+
+const trained_agent *session_agent(const session *s) {
+    return s->agent ? live_agent_trained(s->agent) : NULL;
+}
+
+const dataset *session_data(const session *s) {
+    return board_data(s->board);
+}
+
+const data_notes *session_notes(const session *s) {
+    return s->agent ? &live_agent_trained(s->agent)->notes : &s->model->trained.notes;
 }
 
 journal *session_journal(session *s) {

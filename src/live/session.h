@@ -1,10 +1,11 @@
-// A session: a trained model on a stream of bars, on paper.
+// A session: a trained model, or an agent, on a stream of bars, on paper.
 //
 // Events of a feed go in, one at a time. A bar of the finest frame that has closed is taken whole, in this order: the
 // order that was decided at the close before fills at its open, books and trades (live/books.h); its features and those
-// of coarser bars that it may see (live/board.h); the model's answer (live/model.h); the decision (backtest/decide.h);
-// the limits (live/limits.h). All of it is one transaction of the journal, and only behind that is the new intent given
-// to the caller. With the same bars, answers, books and trades are those of `backtest`.
+// of coarser bars that it may see (live/board.h); the model's answer (live/model.h) and the decision
+// (backtest/decide.h), or an agent's action (live/agent.h); the limits (live/limits.h). All of it is one transaction of
+// the journal, and only behind that is the new intent given to the caller. With the same bars, answers, books and
+// trades are those of `backtest`.
 //
 // A bar that lay in the source before anybody could trade on it (feed_event.history) is caught up: books and features
 // take it, nothing is decided. Bars that were taken before, by an earlier process too, change nothing.
@@ -18,6 +19,7 @@
 #include "live/journal.h"
 #include "live/limits.h"
 #include "live/model.h"
+#include "task/agent_use.h"
 #include "task/rule_file.h"
 
 typedef struct {
@@ -42,7 +44,7 @@ typedef struct {
     const rule_record *record;
     const account_rules *rules;
     int64_t time;   // open of the newest bar; INT64_MIN: none yet
-    int64_t needs;  // bars that are missing before the first answer; 0: none
+    int64_t needs;  // bars that are missing before the first answer, about; 0: none
     int64_t warmed; // bars of history
     bool stopped;
 } session_view;
@@ -120,7 +122,15 @@ bool session_is_stopped(const session *s);
 
 int session_count(const session *s);
 session_view session_at(const session *s, int k);
+
+// What decides: a model, by a rule, or an agent; one of them is NULL.
 const live_model *session_model(const session *s);
+const trained_agent *session_agent(const session *s);
+
+// The data that it answers for: names and spans of frames; and what is to be told about them.
+const dataset *session_data(const session *s);
+const data_notes *session_notes(const session *s);
+
 journal *session_journal(session *s);
 
 // Bars decided on, and intents, of this process.

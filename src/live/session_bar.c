@@ -75,6 +75,7 @@ typedef struct {
     journal_decision out;
     limits_verdict verdict;
     account_order next;
+    bool closes_day; // the day's end closed a position: whoever carries intents out is told
     journal_intent intent;
 } deal;
 
@@ -84,22 +85,40 @@ static void judge(session *s, deal *d, limits_verdict v) {
     limits_worse(&d->verdict, &v);
 }
 
+// The order for the open of a bar: what was decided at the close before. A position that the day before should have
+// closed is not held on: the day ended before its hours.
+static const account_order *order_at_open(session *s, deal *d, account_order *flat) {
+    trader *t = d->t;
+    const account_order *o = t->has_order ? &t->order : NULL;
+    if (!books_overnight(&t->books, &d->ev->bar)) return o;
+    session_note(s, d->k, d->ev->bar.time, "day_close", LIMITS_NOTE,
+        "the day before ended earlier than its hours; its position is closed at this open");
+    d->closes_day = true;
+    *flat = (account_order){0};
+    return o && o->units != t->books.replay.books.units ? o : flat;
+}
+
 // Fills what was decided at the close before.
 static bool fill(session *s, deal *d, err *e) {
     trader *t = d->t;
     const bar *b = &d->ev->bar;
     books_trade ended[BOOKS_TRADES_MOST];
+    account_order flat;
     int64_t refusals = t->books.refusals;
-    int n = books_bar(&t->books, b, t->has_order ? &t->order : NULL, ended, e);
+    const account_order *o = order_at_open(s, d, &flat);
+    int n = books_bar(&t->books, b, o, hours_ends_day(s->hours, t->symbol, s->span[0], b), ended, e);
     if (n < 0) return false;
     if (t->has_order) journal_put_filled(s->journal, t->symbol, b->time, t->books.refusals > refusals);
-    for (int i = 0; i < n; i++) journal_put_trade(s->journal, t->symbol, &ended[i]);
+    for (int i = 0; i < n; i++) {
+        journal_put_trade(s->journal, t->symbol, &ended[i]);
+        d->closes_day |= ended[i].trade.reason == ACCOUNT_BY_DAY;
+    }
     t->has_order = false;
     return true;
 }
 
 // The position that stays as it is.
-static account_order keep(const account *a) {
+account_order session_keep_position(const account *a) {
     int side = a->units > 0 ? 1 : -1;
     if (!a->units) return (account_order){0};
     return (account_order){
@@ -122,7 +141,7 @@ static void restrict_to(const account *a, limits_answer answer, account_order *o
     else if (a->units && !is_same_side(a->units, o->units))
         *o = (account_order){0};
     else if (!shrinks(a, o))
-        *o = keep(a);
+        *o = session_keep_position(a);
 }
 
 static double lots_of(const account_rules *r, int64_t units) {
@@ -169,11 +188,18 @@ static void limit(session *s, deal *d) {
     }
 }
 
+// Inputs outside what training saw.
+static void judge_inputs(session *s, deal *d, const task *of) {
+    int64_t outside, all;
+    live_outside(of->scaler, s->board, d->k, s->limits.outside_by, &outside, &all);
+    judge(s, d, limits_outside(&s->limits, &d->t->limits, (size_t)outside, (size_t)all));
+}
+
 // The model's answer and the decision that it leads to.
 static bool answer(session *s, deal *d, err *e) {
     trader *t = d->t;
     journal_decision *o = &d->out;
-    int64_t outside, of, close = t->books.rows.close[1];
+    int64_t close = t->books.rows.close[1];
     if (!live_model_answer(s->model, d->k, s->answer, e)) return false;
     o->inputs = board_sum(s->board, d->k);
     const task *own = &s->model->trained.task;
@@ -183,8 +209,7 @@ static bool answer(session *s, deal *d, err *e) {
     limits_verdict finite = limits_answers(&s->limits, &t->limits, s->answer, (size_t)s->model->width);
     if (finite.answer != LIMITS_PASS) o->width = 0;
     judge(s, d, finite);
-    live_model_outside(s->model, d->k, s->limits.outside_by, &outside, &of);
-    judge(s, d, limits_outside(&s->limits, &t->limits, (size_t)outside, (size_t)of));
+    judge_inputs(s, d, own);
     o->score = finite.answer != LIMITS_PASS
                    ? (double)NAN
                    : market_answer(&s->model->trained, &s->label, s->answer, (double)close / 1e8);
@@ -196,14 +221,42 @@ static bool answer(session *s, deal *d, err *e) {
     return true;
 }
 
+static const char ruined_text[] = "the agent is ruined: it decides no more; name another --state to begin anew";
+
+// The agent's action, and the order that it leads to; a ruined one only closes what it holds.
+static bool act(session *s, deal *d, err *e) {
+    bool finite, was = live_agent_was_ruined(s->agent, d->k);
+    float none = NAN;
+    d->out.kind = DECISION_MADE;
+    if (live_agent_is_ruined(s->agent, d->k, &d->t->books)) {
+        if (!was) session_note(s, d->k, d->ev->bar.time, "ruin", LIMITS_FLAT, ruined_text);
+        d->next = (account_order){0};
+        d->out.kind = DECISION_HELD;
+        d->out.why = ruined_text;
+        return true;
+    }
+    if (!session_ask_agent(s, d->k, &d->out, &d->next, &finite, e)) return false;
+    judge(s, d, limits_answers(&s->limits, &d->t->limits, finite ? s->answer : &none, finite ? d->out.width : 1));
+    judge_inputs(s, d, &live_agent_trained(s->agent)->task.world.task);
+    limit(s, d);
+    return true;
+}
+
+// A bar that is not answered.
+static bool take_unanswered(session *s, deal *d, err *e) {
+    books_pass(&d->t->books, &d->t->record.rule);
+    if (d->verdict.answer > LIMITS_SKIP && !d->ev->history) limit(s, d);
+    return !s->agent || session_show_agent(s, d->k, d->ev->bar.end, e);
+}
+
 static void order(session *s, deal *d) {
     trader *t = d->t;
     const account *a = &t->books.replay.books;
     const bar *b = &d->ev->bar;
     d->out.order = d->next;
-    if (!(d->out.changes = follow_changes(a, &d->next))) return;
+    t->has_order = d->out.changes = follow_changes(a, &d->next);
+    if (!d->out.changes && !d->closes_day) return;
     t->order = d->next;
-    t->has_order = true;
     const account_rules *r = &t->books.replay.rules;
     d->intent = (journal_intent){.time = b->end,
         .until = b->end + s->span[0],
@@ -212,6 +265,7 @@ static void order(session *s, deal *d) {
         .price = t->books.rows.close[1]};
     strcpy(d->intent.symbol, t->symbol);
     d->intent.id = journal_put_intent(s->journal, &d->intent);
+    if (!t->has_order) journal_put_filled(s->journal, t->symbol, b->time, false); // paper books are there already
     s->tally.intents++;
 }
 
@@ -237,14 +291,10 @@ static bool take(session *s, deal *d, err *e) {
     judge(s, d, limits_equity(&s->limits, &t->limits, d->ev->at, t->books.equity));
     limits_verdict stands = limits_standing(&s->limits, &t->limits);
     limits_worse(&d->verdict, &stands);
-    d->next = keep(&t->books.replay.books);
+    d->next = session_keep_position(&t->books.replay.books);
     d->out.kind = d->ev->history ? DECISION_CAUGHT : DECISION_COLD;
-    if (!d->ev->history && board_ready(s->board, d->k)) {
-        if (!answer(s, d, e)) return false;
-    } else {
-        books_pass(&t->books, &t->record.rule);
-        if (d->verdict.answer > LIMITS_SKIP && !d->ev->history) limit(s, d);
-    }
+    bool answers = !d->ev->history && session_is_ready(s, d->k);
+    if (!(!answers ? take_unanswered(s, d, e) : s->agent ? act(s, d, e) : answer(s, d, e))) return false;
     order(s, d);
     journal_put_bar(s->journal, t->symbol, 0, b);
     journal_put_decision(s->journal, &d->out);
@@ -253,6 +303,7 @@ static bool take(session *s, deal *d, err *e) {
     t->end = b->end;
     journal_put_books(s->journal, &(journal_books){t->symbol, t->time, &t->books, t->has_order, t->order});
     session_keep_limits(s, d->k);
+    if (s->agent) session_keep_memory(s, d->k);
     if (!t->kept || ++t->unsaved >= STATE_EVERY) session_save_state(s, d->k);
     return true;
 }
@@ -268,7 +319,7 @@ bool session_bar(session *s, int k, const feed_event *ev, err *e) {
     count(s, &d);
     d.t->kept = true;
     d.t->unsent = 0;
-    if (!d.out.changes) return true;
+    if (!d.intent.id) return true;
     session_give(s, k, &(session_intent){d.intent, false});
     return true;
 }

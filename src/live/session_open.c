@@ -2,6 +2,7 @@
 #include "live/session_work.h"
 
 #include "base/json.h"
+#include "task/agent_backtest.h"
 #include "task/backtest_work.h"
 #include "task/keys.h"
 
@@ -76,9 +77,9 @@ static char *copy_text(const char *text) {
 }
 
 // Files of bars are read as those of the run's data were: a set from import says how.
-static void take_reading(session *s, const trained *own) {
-    const dataset *d = own->task.data;
-    const bars_options *r = &own->task.settings.bars;
+static void take_reading(session *s) {
+    const dataset *d = s->task->data;
+    const bars_options *r = &s->task->settings.bars;
     json_t *set = json_object_get(d->about, "reading");
     const char *tz = json_string_value(json_object_get(set, "tz"));
     const char *columns = json_string_value(json_object_get(set, "columns"));
@@ -90,17 +91,17 @@ static void take_reading(session *s, const trained *own) {
     s->reading.force = r->force;
 }
 
-static bool read_settings(session *s, const trained *own, const session_options *o, err *e) {
-    const task *t = &own->task;
+static bool read_settings(session *s, const session_options *o, err *e) {
+    const task *t = s->task;
     const dataset *d = t->data;
     s->label = build_defaults;
-    if (!market_has_bars(d, e) || !backtest_work_tradable(own, o->run.run, e)) return false;
-    if (!build_label_read(json_object_get(d->about, "label"), &s->label))
+    if (!market_has_bars(d, e) || (!s->by_agent && !backtest_work_tradable(&s->own, o->run.run, e))) return false;
+    if (!s->by_agent && !build_label_read(json_object_get(d->about, "label"), &s->label))
         return err_input(e, "%s: does not say what its labels mean; make it again with import", d->name);
     if (!account_terms_read(t->config, &s->terms, e) || !limits_read(t->config, &s->limits, e)) return false;
     if (o->rehearsal) lift_limits(s, t);
     choose_frames(s, d, o->build);
-    take_reading(s, own);
+    take_reading(s);
     return choose_traders(s, d, o, e) && check_frames(s, d, e);
 }
 
@@ -156,29 +157,50 @@ static bool restore(session *s, bool *cold, err *e) {
         trader *t = &s->trader[k];
         bool ok = journal_take_books(s->journal, t->symbol, &t->books, &t->time, &t->has_order, &t->order, &t->kept, e);
         if (!ok || !take_limits(s, t, e) || (t->kept && !session_load_state(s, k, e))) return false;
+        if (t->kept && s->by_agent && !session_take_memory(s, k, e)) return false;
         *cold |= !t->kept;
     }
     return leaves_none_out(s, e) && tell_others(s, e);
 }
 
-static bool make_board(session *s, const trained *own, err *e) {
+static bool make_board(session *s, err *e) {
     int64_t *of = calloc((size_t)s->traders, sizeof *of);
     NEED(of, "out of memory for %d instruments", s->traders);
     for (int k = 0; k < s->traders; k++) of[k] = s->trader[k].series;
-    s->board = board_new(&(board_options){own->task.data, own->task.window, s->traders, of, s->made}, e);
+    s->board = board_new(&(board_options){s->task->data, s->task->window, s->traders, of, s->made}, e);
     free(of);
     return s->board != NULL;
 }
 
-// On the run's own data, which are closed again once the session has begun.
-static bool prepare(session *s, err *e) {
+// The run on its own data, which are closed again once the session has begun.
+static bool open_own(session *s, err *e) {
     const session_options *o = &s->options;
     trained_options as = o->run;
-    as.part = "validation";
-    if (!trained_open(&s->own, &as, e)) return false;
-    s->owns = true;
-    return read_settings(s, &s->own, o, e) && (s->journal = journal_open(o->state, s->limits.power, e)) &&
-           session_make_rules(s, &s->own, o->run.run, e) && make_board(s, &s->own, e) && restore(s, &s->cold, e);
+    s->by_agent = trained_is_agent(o->run.run);
+    if (!s->by_agent) {
+        as.part = "validation";
+        s->task = &s->own.task;
+        return s->owns = trained_open(&s->own, &as, e);
+    }
+    if (!agent_backtest_keys(&o->run, e)) return false;
+    as.live = true;
+    s->task = &s->own_agent.task.world.task;
+    s->owns = trained_agent_open(&s->own_agent, &as, e);
+    return s->owns && (s->own_agent.actor || err_input(e, "%s: is an agent of %s, which has no bars to trade on",
+                                                 o->run.run, agent_task_env(&s->own_agent.task)));
+}
+
+// Hours tell the last bar of a day before the next one comes.
+static bool learn_days(session *s, err *e) {
+    s->hours = hours_new();
+    return !s->terms.day_close || session_hours(s, s->hours, e);
+}
+
+static bool prepare(session *s, err *e) {
+    const session_options *o = &s->options;
+    return open_own(s, e) && read_settings(s, o, e) && learn_days(s, e) &&
+           (s->journal = journal_open(o->state, s->limits.power, e)) && session_make_rules(s, o->run.run, e) &&
+           make_board(s, e);
 }
 
 session *session_open(const session_options *o, const session_listener *l, err *e) {
@@ -186,20 +208,21 @@ session *session_open(const session_options *o, const session_listener *l, err *
     NEED(s, "out of memory for a session");
     s->options = *o;
     s->listener = *l;
-    if (prepare(s, e) && session_open_model(s, &o->run, e)) return s;
+    bool ok = prepare(s, e) && (s->by_agent ? session_open_agent(s, e) : session_open_model(s, &o->run, e));
+    if (ok && restore(s, &s->cold, e)) return s;
     session_close(s);
     return NULL;
 }
 
 static void close_own(session *s) {
-    if (s->owns) trained_close(&s->own);
+    if (s->owns) s->by_agent ? trained_agent_close(&s->own_agent) : trained_close(&s->own);
     s->owns = false;
 }
 
 bool session_begin(session *s, int64_t until, err *e) {
     const session_options *o = &s->options;
     CHECK(s->owns, "a session begins twice");
-    bool ok = !s->cold || (o->histories < 0 ? session_warm_data(s, s->own.task.data, until, e)
+    bool ok = !s->cold || (o->histories < 0 ? session_warm_data(s, s->task->data, until, e)
                                             : session_warm_files(s, o->history, o->histories, until, e));
     close_own(s);
     return ok;
@@ -226,8 +249,10 @@ void session_close(session *s) {
     }
     free(s->trader);
     session_close_model(s);
+    live_agent_close(s->agent);
     journal_close(s->journal);
     board_free(s->board);
+    hours_free(s->hours);
     free(s->tz);
     free(s->columns);
     free(s);

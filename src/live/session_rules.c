@@ -18,7 +18,7 @@ static bool take_rule(session *s, trader *t, const char *settings, bool *known, 
     const char *was = json_string_value(json_object_get(all, "settings"));
     const char *weights = json_string_value(json_object_get(all, "weights"));
     bool ok = was && strcmp(was, settings) == 0 && weights && s->weights[0] && strcmp(weights, s->weights) == 0 &&
-              rule_from_json(json_object_get(all, "rule"), &t->record);
+              (s->by_agent || rule_from_json(json_object_get(all, "rule"), &t->record));
     t->point = json_integer_value(json_object_get(all, "point"));
     *known = ok && t->point > 0;
     t->other = text && !*known;
@@ -28,7 +28,7 @@ static bool take_rule(session *s, trader *t, const char *settings, bool *known, 
 }
 
 void session_keep_meaning(session *s, const char *run) {
-    json_t *label = build_label_json(&s->label);
+    json_t *label = s->by_agent ? json_pack("{s:s}", "kind", "agent") : build_label_json(&s->label);
     char *text = json_dumps(label, JSON_COMPACT | JSON_REAL_PRECISION(17)), *dir = trained_dir(run);
     NEED(text && dir, "out of memory for a label");
     journal_put_word(s->journal, "label", text);
@@ -41,7 +41,7 @@ void session_keep_meaning(session *s, const char *run) {
 static bool keep_rule(session *s, const trader *t, const char *settings, err *e) {
     char key[SESSION_KEY_ROOM];
     json_t *all = json_pack("{s:s, s:s, s:I, s:o}", "settings", settings, "weights", s->weights, "point",
-        (json_int_t)t->point, "rule", rule_to_json(&t->record));
+        (json_int_t)t->point, "rule", s->by_agent ? json_null() : rule_to_json(&t->record));
     char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(all);
     NEED(text, "out of memory for a rule");
@@ -51,12 +51,13 @@ static bool keep_rule(session *s, const trader *t, const char *settings, err *e)
     return ok && journal_commit(s->journal, e);
 }
 
-static bool make_rule(trader *t, trained *own, const char *run, err *e) {
-    account_terms terms;
+// An agent has no rule; prices of both have a point.
+static bool make_rule(session *s, trader *t, const char *run, err *e) {
+    account_terms terms = s->terms;
     quotes q;
     const char *symbol = t->symbol[0] ? t->symbol : NULL;
-    if (!backtest_work_rule(&t->record, &terms, own, run, symbol, e)) return false;
-    if (!market_quote(&q, own->task.data, t->series, &terms, e)) return false;
+    if (!s->by_agent && !backtest_work_rule(&t->record, &terms, &s->own, run, symbol, e)) return false;
+    if (!market_quote(&q, s->task->data, t->series, &terms, e)) return false;
     t->point = q.point;
     quotes_done(&q);
     return true;
@@ -67,10 +68,11 @@ static void put_rate(FILE *f, const account_rate *r) {
 }
 
 // Settings of the description that a rule follows from, as a text that the caller frees.
-static bool settings_text(const task *t, const account_terms *a, char **text, err *e) {
+static bool settings_text(const session *of, char **text, err *e) {
+    const account_terms *a = &of->terms;
     signal_settings s;
     text_out to;
-    if (!signal_read(t->config, &s, e)) return false;
+    if (!signal_read(of->task->config, &s, e)) return false;
     text_open(&to);
     FILE *f = to.out;
     const double real[] = {s.threshold, s.stop, s.target, s.size, a->cash, a->leverage, a->margin_call, a->contract,
@@ -80,23 +82,28 @@ static bool settings_text(const task *t, const account_terms *a, char **text, er
     for (size_t i = 0; i < sizeof rate / sizeof *rate; i++) put_rate(f, rate[i]);
     fprintf(f, "%lld,%d,%d,%d,%d,%d,%d", (long long)s.hold, (int)s.exit, (int)s.sizing, a->last_open, a->target_first,
         a->entry_stop, a->shorts);
+    if (a->day_close) fputs(",day", f);
+    if (of->by_agent) {
+        const market_settings *k = &of->own_agent.task.agent.test.env.market;
+        fprintf(f, ",agent,%.17g,%.17g", k->size, k->ruin);
+    }
     *text = text_close(&to);
     NEED(*text, "out of memory for settings");
     return true;
 }
 
-bool session_make_rules(session *s, trained *own, const char *run, err *e) {
+bool session_make_rules(session *s, const char *run, err *e) {
     char *settings = NULL;
-    bool ok = settings_text(&own->task, &s->terms, &settings, e) && weights_identity(run, s->weights, e) &&
-              journal_begin(s->journal, e);
+    bool ok = settings_text(s, &settings, e) && weights_identity(run, s->weights, e) && journal_begin(s->journal, e);
     if (ok) session_keep_meaning(s, run);
     ok = ok && journal_commit(s->journal, e);
     for (int k = 0; ok && k < s->traders; k++) {
         trader *t = &s->trader[k];
         bool known = false;
-        ok = take_rule(s, t, settings, &known, e) && (known || make_rule(t, own, run, e)) &&
+        ok = take_rule(s, t, settings, &known, e) && (known || make_rule(s, t, run, e)) &&
              books_init(&t->books, &s->terms, t->point, t->symbol[0] ? t->symbol : "live", e) &&
-             (t->meter = volatility_new(t->record.rule.volatility_bars, e)) && (known || keep_rule(s, t, settings, e));
+             (s->by_agent || (t->meter = volatility_new(t->record.rule.volatility_bars, e))) &&
+             (known || keep_rule(s, t, settings, e));
     }
     free(settings);
     return ok;

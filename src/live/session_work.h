@@ -3,6 +3,7 @@
 #define TRADEWIND_LIVE_SESSION_WORK_H
 
 #include "data/volatility.h"
+#include "live/agent.h"
 #include "live/session.h"
 
 enum { STATE_EVERY = 512 }; // bars between two states of the features
@@ -42,12 +43,17 @@ typedef struct {
 
 struct session {
     session_options options;
-    trained own; // the run on its own data, until the session begins
+    bool by_agent; // an agent decides, in place of a model and a rule
+    trained own;   // the run on its own data, until the session begins
+    trained_agent own_agent;
+    const task *task; // of these
     bool owns, cold;
     session_listener listener;
     board *board;
     live_model *model; // stays where it is, until another takes its place
+    live_agent *agent; // in place of a model
     journal *journal;
+    hours *hours; // of the instruments, where days end in the account
     limits limits;
     account_terms terms;
     account_rules rules; // of the first instrument, for showing
@@ -67,7 +73,7 @@ struct session {
 };
 
 // The rules of all instruments, from the journal or made of the run, and their books.
-bool session_make_rules(session *s, trained *own, const char *run, err *e);
+bool session_make_rules(session *s, const char *run, err *e);
 
 // For those who score the answers later (live/drift.h): the run that answers from here on. Inside a transaction.
 void session_keep_meaning(session *s, const char *run);
@@ -75,6 +81,26 @@ void session_keep_meaning(session *s, const char *run);
 // Opens a model on the board; it takes the place of the one before only where nothing fails.
 bool session_open_model(session *s, const trained_options *run, err *e);
 void session_close_model(session *s);
+
+// Opens an agent on the board.
+bool session_open_agent(session *s, err *e);
+
+// An agent's answer, as a decision of a bar, and the order that it leads to; the position is kept where the answer is
+// not finite. `finite` is what it says of itself.
+bool session_ask_agent(session *s, int k, journal_decision *o, account_order *next, bool *finite, err *e);
+
+// A bar that nobody can trade, for an agent that remembers.
+bool session_show_agent(session *s, int k, int64_t end, err *e);
+
+// What an agent remembers: into the journal, inside a transaction, and back, after the books.
+void session_keep_memory(session *s, int k);
+bool session_take_memory(session *s, int k, err *e);
+
+// True where an instrument can be answered for.
+bool session_is_ready(const session *s, int k);
+
+// The position that stays as it is.
+account_order session_keep_position(const account *a);
 
 // Warms up: from the run's data, or from files.
 bool session_warm_data(session *s, const dataset *d, int64_t until, err *e);

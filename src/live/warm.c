@@ -3,12 +3,14 @@
 
 #include "base/stop.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 double session_push(session *s, int k, const bar *b) {
     board_push(s->board, k, b);
-    return volatility_push(s->trader[k].meter, b);
+    if (s->agent) live_agent_push(s->agent, k);
+    return s->agent ? (double)NAN : volatility_push(s->trader[k].meter, b);
 }
 
 // Bars of one frame: of a dataset's table, or in memory.
@@ -71,7 +73,7 @@ bool session_warm_data(session *s, const dataset *d, int64_t until, err *e) {
 }
 
 bool session_hours(const session *s, hours *h, err *e) {
-    const dataset *d = s->own.task.data;
+    const dataset *d = s->task->data;
     CHECK(s->owns, "the hours of a session that has begun");
     bool ok = true;
     for (int k = 0; ok && k < s->traders; k++)
@@ -133,15 +135,19 @@ bool session_warm_files(session *s, const char *const *file, int files, int64_t 
     return ok;
 }
 
-// State: that of the board, then the numbers of the volatility.
+// State: that of the board, then the numbers of the volatility, or what an agent sees.
+
+static size_t measure_more(const session *s, int k) {
+    return s->agent ? live_agent_state(s->agent) : volatility_state(s->trader[k].meter) * sizeof(double);
+}
 
 void session_save_state(session *s, int k) {
     trader *t = &s->trader[k];
-    size_t bytes, more = volatility_state(t->meter) * sizeof(double);
+    size_t bytes, more = measure_more(s, k);
     char *state = board_save(s->board, k, &bytes), *all = realloc(state, bytes + more);
     double *numbers = malloc(more + 1);
     NEED(all && numbers, "out of memory for a state of %zu bytes", bytes);
-    volatility_save(t->meter, numbers);
+    s->agent ? live_agent_save(s->agent, k, numbers) : volatility_save(t->meter, numbers);
     memcpy(all + bytes, numbers, more);
     journal_put_state(s->journal, t->symbol, t->time, all, bytes + more);
     free(numbers);
@@ -150,14 +156,16 @@ void session_save_state(session *s, int k) {
 }
 
 static bool load(session *s, int k, const char *state, size_t bytes, err *e) {
-    trader *t = &s->trader[k];
-    size_t more = volatility_state(t->meter) * sizeof(double);
+    size_t more = measure_more(s, k);
     if (bytes <= more) return err_input(e, "the state of the features is damaged");
     double *numbers = malloc(more + 1);
     NEED(numbers, "out of memory for a state of %zu bytes", bytes);
     memcpy(numbers, state + bytes - more, more);
-    bool ok = board_load(s->board, k, state, bytes - more, e) &&
-              (volatility_load(t->meter, numbers) || err_input(e, "the state of the volatility is damaged"));
+    bool ok = board_load(s->board, k, state, bytes - more, e);
+    if (ok && s->agent)
+        ok = live_agent_load(s->agent, k, numbers) || err_input(e, "the state of the observations is damaged");
+    else if (ok)
+        ok = volatility_load(s->trader[k].meter, numbers) || err_input(e, "the state of the volatility is damaged");
     free(numbers);
     return ok;
 }

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct actor {
     agent_sizes z;
@@ -147,7 +148,7 @@ static bool ask(actor *a, const float *observation, const bool *begins, float *a
     int64_t K = a->z.env.choices;
     for (int64_t i = 0; chance && i < a->rows && K; i++)
         inference_softmax(a->score, graph_info(g->g, g->score)->type, i, (int)K, chance + i * K);
-    return are_finite(a, action, a->z.env.action, e) && are_finite(a, K ? chance : NULL, K, e);
+    return true;
 }
 
 // Members
@@ -192,7 +193,7 @@ static float likeliest(const double *sum, int64_t count) {
     return (float)pick;
 }
 
-bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+bool actor_ask_any(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
     if (!a->next) return ask(a, observation, begins, action, chance, e);
     int64_t K = columns_of(a), n = a->rows * K;
     int members = ask_members(a, observation, begins, action, e);
@@ -201,4 +202,60 @@ bool actor_ask(actor *a, const float *observation, const bool *begins, float *ac
     for (int64_t i = 0; mean && i < n; i++) mean[i] = (float)(a->sum[i] / members);
     for (int64_t i = 0; a->z.env.choices && i < a->rows; i++) action[i] = likeliest(a->sum + i * K, K);
     return true;
+}
+
+bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+    int64_t K = a->z.env.choices;
+    return actor_ask_any(a, observation, begins, action, chance, e) && are_finite(a, action, a->z.env.action, e) &&
+           are_finite(a, K ? chance : NULL, K, e);
+}
+
+// Memory: states of an LSTM, [rows, units] each.
+
+static int64_t units_of(const actor *a) {
+    tensor h = a->graph.memory.h;
+    return h.id ? shape_count(graph_info(a->graph.g, h)->shape) / a->rows : 0;
+}
+
+int64_t actor_memory(const actor *a) {
+    int64_t n = 0;
+    for (; a; a = a->next) n += 2 * units_of(a);
+    return n;
+}
+
+// Rows of the caller's, `width` numbers each, have both states of a member side by side: `to` gets them, or `from` has
+// them.
+static bool move_memory(actor *a, int64_t width, float *to, const float *from, err *e) {
+    const tensor state[2] = {a->graph.memory.h, a->graph.memory.c};
+    int64_t n = units_of(a);
+    size_t bytes = (size_t)n * sizeof(float);
+    float *all = malloc((size_t)a->rows * bytes);
+    bool ok = all || err_run(e, "out of memory for what an actor remembers");
+    for (int k = 0; ok && k < 2; k++) {
+        ok = !to || program_read(a->program, state[k], all, e);
+        for (int64_t i = 0; ok && i < a->rows; i++) {
+            if (to) memcpy(to + i * width + k * n, all + i * n, bytes);
+            if (from) memcpy(all + i * n, from + i * width + k * n, bytes);
+        }
+        ok = ok && (!from || program_write(a->program, state[k], all, e));
+    }
+    free(all);
+    return ok;
+}
+
+// Members one behind the other.
+static bool move_memories(actor *a, float *to, const float *from, err *e) {
+    int64_t width = actor_memory(a), each = 2 * units_of(a), at = 0;
+    bool ok = true;
+    for (; ok && width && a; a = a->next, at += each)
+        ok = move_memory(a, width, to ? to + at : NULL, from ? from + at : NULL, e);
+    return ok;
+}
+
+bool actor_take_memory(actor *a, float *to, err *e) {
+    return move_memories(a, to, NULL, e);
+}
+
+bool actor_put_memory(actor *a, const float *from, err *e) {
+    return move_memories(a, NULL, from, e);
 }

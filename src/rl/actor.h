@@ -33,4 +33,14 @@ int64_t actor_rows(const actor *a);
 // Every row is answered, also one that the caller does not mind. ERR_RUN where an answer is not finite.
 bool actor_ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e);
 
+// The same; answers are given as they are, finite or not.
+bool actor_ask_any(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e);
+
+// Numbers that a row remembers from call to call, for all members; 0 of a policy without a memory.
+int64_t actor_memory(const actor *a);
+
+// Reads what all rows remember, [rows, actor_memory]; puts it back, so that they go on from there.
+bool actor_take_memory(actor *a, float *to, err *e);
+bool actor_put_memory(actor *a, const float *from, err *e);
+
 #endif

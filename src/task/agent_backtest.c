@@ -2,6 +2,7 @@
 
 #include "backtest/judge.h"
 #include "task/backtest_work.h"
+#include "task/rebuild.h"
 #include "task/trials.h"
 
 #include <stdio.h>
@@ -136,21 +137,47 @@ bool agent_backtest_keys(const trained_options *o, err *e) {
 
 static bool check_options(const backtest_run_options *o, err *e) {
     const char *part = o->run.part;
-    if (o->bars)
-        return err_input(e,
-            "--bars: an agent trades the bars of a set; make one of the file with `tradewind import`, and name it with "
-            "--data");
+    if (o->bars && part) return err_input(e, "--part: with --bars every bar with enough past is traded; leave one out");
+    if (o->bars && o->run.data) return err_input(e, "--data: with --bars the set is made of that file; leave one out");
     return !o->run.data || !part || strcmp(part, "all") == 0 ||
            err_input(e, "--part %s: another set is traded whole; leave --part out", part);
 }
 
-bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e) {
+static bool trade(backtested *b, const trained_options *as, const backtest_run_options *o, err *e) {
     trained_agent t;
-    *b = (backtested){0};
-    if (!check_options(o, e) || !agent_backtest_keys(&o->run, e) || !trained_agent_open(&t, &o->run, e)) return false;
+    if (!trained_agent_open(&t, as, e)) return false;
     bool ok = t.actor ? agent_backtest_trade(b, &t, o->symbol, o->run.run, e)
                       : err_input(e, "%s: is an agent of %s, which has no bars to trade on", o->run.run,
                             agent_task_env(&t.task));
     trained_agent_close(&t);
     return ok;
+}
+
+// Bars of a file: a set is made of them as the run's own was.
+static bool trade_file(backtested *b, const backtest_run_options *o, err *e) {
+    trained_agent t;
+    trained_options as = o->run;
+    rebuild again = {0};
+    as.live = true; // the run's own data say how
+    if (!trained_agent_open(&t, &as, e)) return false;
+    bool ok = t.task.world.open
+                  ? rebuild_make(&again, &t.task.world.task, o->bars, o->symbol, as.overrides, as.override_count, e)
+                  : err_input(e, "--bars: the environment of this run, %s, has no bars; leave it out",
+                        agent_task_env(&t.task));
+    trained_agent_close(&t);
+    as.live = false;
+    as.every = true;
+    as.overrides = again.overrides;
+    as.override_count = again.count;
+    ok = ok && trade(b, &as, o, e);
+    if (ok) snprintf(b->part, sizeof b->part, "all");
+    if (ok) snprintf(b->data, sizeof b->data, "%s", o->bars);
+    rebuild_done(&again);
+    return ok;
+}
+
+bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e) {
+    *b = (backtested){0};
+    if (!check_options(o, e) || !agent_backtest_keys(&o->run, e)) return false;
+    return o->bars ? trade_file(b, o, e) : trade(b, &o->run, o, e);
 }

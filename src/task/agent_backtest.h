@@ -8,8 +8,8 @@
 #include "task/agent_use.h"
 #include "task/backtest_run.h"
 
-// Opens the run, plays the part of one instrument and replays it. Other data are traded whole; files of bars are
-// refused. `b` must stay where it is. On failure `b` is empty. It is kept with backtest_run_store.
+// Opens the run, plays the part of one instrument and replays it. Other data are traded whole, files of bars to their
+// newest bar. `b` must stay where it is. On failure `b` is empty. It is kept with backtest_run_store.
 bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e);
 
 // The same of an agent that is open, for the instrument named; `run` is its directory.

@@ -60,13 +60,17 @@ static int64_t row_of(const agent_market *m, const dataset *d, int64_t sample) {
 
 // Bars
 
+int32_t agent_market_clock(int64_t end) {
+    return (int32_t)(end - when_day_of(end) * WHEN_DAY);
+}
+
 static void take_bar(agent_market *m, const quotes *q, int64_t i, int64_t end, int64_t row) {
     int32_t *calendar = m->calendar + row * MARKET_COLUMNS;
     int64_t day = when_day_of(q->time[i]);
     m->bar[row] = (account_bar){q->open[i], q->high[i], q->low[i], q->close[i], q->spread ? q->spread[i] : 0};
     calendar[MARKET_NIGHTS] = i ? (int32_t)(day - when_day_of(q->time[i - 1])) : 0;
     calendar[MARKET_ENDS] = i + 1 == q->count || when_day_of(q->time[i + 1]) != day;
-    calendar[MARKET_CLOCK] = (int32_t)(end - when_day_of(end) * WHEN_DAY);
+    calendar[MARKET_CLOCK] = agent_market_clock(end);
 }
 
 // Bars and rules of one instrument.
@@ -95,8 +99,7 @@ static int64_t width_of(const agent_market *m) {
     return (int64_t)m->lagged + m->once;
 }
 
-static void take_features(agent_market *m, const dataset *d, int64_t sample) {
-    float *to = m->feature + row_of(m, d, sample) * width_of(m);
+void agent_market_features(const dataset *d, int64_t sample, float *to) {
     for (int k = 0; k < d->streams; k++) {
         const table *from = &d->stream[k].series;
         table_read(from, d->stream[k].row[sample], 1, to);
@@ -105,7 +108,7 @@ static void take_features(agent_market *m, const dataset *d, int64_t sample) {
     if (d->vector.width) table_read(&d->vector, sample, 1, to);
 }
 
-static bool take_scale(agent_market *m, const dataset *d, const scaler *s, err *e) {
+bool agent_market_scale(agent_market *m, const dataset *d, const scaler *s, err *e) {
     int64_t width = width_of(m), at = 0;
     m->scale = calloc((size_t)(2 * width), sizeof *m->scale);
     if (!m->scale) return err_run(e, "no memory for the scale of %lld features", (long long)width);
@@ -143,19 +146,24 @@ static bool check_width(const agent_market *m, int64_t once, const dataset *d, e
                (int)m->lags, (int)m->lagged, (long long)once, d->name, (long long)width, ENV_OBSERVATION_MOST);
 }
 
-bool agent_market_make(
-    agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e) {
+bool agent_market_begin(agent_market *m, const dataset *d, int32_t lags, const account_terms *t, err *e) {
     CHECK(lags > 0, "%d lags", (int)lags);
-    *m = (agent_market){0};
-    if (!market_has_bars(d, e)) return false;
     int64_t once = d->vector.width;
     for (int k = 1; k < d->streams; k++) once += d->stream[k].series.width;
     *m = (agent_market){
         .lags = lags, .lagged = (int32_t)d->stream[0].series.width, .once = (int32_t)once, .day_close = t->day_close};
-    bool ok = check_width(m, once, d, e) && take_rows(m, d, e);
+    return check_width(m, once, d, e);
+}
+
+bool agent_market_make(
+    agent_market *m, const dataset *d, int32_t lags, const scaler *s, const account_terms *t, err *e) {
+    *m = (agent_market){0};
+    if (!market_has_bars(d, e)) return false;
+    bool ok = agent_market_begin(m, d, lags, t, e) && take_rows(m, d, e);
     for (int64_t k = 0; ok && k < m->instruments; k++) ok = take_bars(m, d, k, t, e);
-    for (int64_t i = 0; ok && i < dataset_all(d); i++) take_features(m, d, i);
-    ok = ok && take_scale(m, d, s, e) && check_features(m, d, e);
+    for (int64_t i = 0; ok && i < dataset_all(d); i++)
+        agent_market_features(d, i, m->feature + row_of(m, d, i) * width_of(m));
+    ok = ok && agent_market_scale(m, d, s, e) && check_features(m, d, e);
     if (ok && leaks_planted.observed) leaks_planted.observed(m->feature, m->rows, width_of(m));
     if (!ok) agent_market_done(m);
     return ok;
@@ -165,7 +173,7 @@ bool agent_market_like(agent_market *m, const agent_market *from, const dataset 
     *m = *from;
     m->borrowed = true;
     m->scale = NULL;
-    if (take_scale(m, d, s, e) && check_features(m, d, e)) return true;
+    if (agent_market_scale(m, d, s, e) && check_features(m, d, e)) return true;
     agent_market_done(m);
     return false;
 }

@@ -45,6 +45,20 @@ bool agent_market_like(agent_market *m, const agent_market *from, const dataset 
 // Safe to call twice.
 void agent_market_done(agent_market *m);
 
+// Parts of making it, for those who have bars one by one (task/agent_window.h).
+
+// An empty market of the widths that the data have; ERR_INPUT where an observation would be too wide.
+bool agent_market_begin(agent_market *m, const dataset *d, int32_t lags, const account_terms *t, err *e);
+
+// Features of a sample, [lagged + once], as the dataset has them.
+void agent_market_features(const dataset *d, int64_t sample, float *to);
+
+// Makes the scale of the features.
+bool agent_market_scale(agent_market *m, const dataset *d, const scaler *s, err *e);
+
+// MARKET_CLOCK of a bar that closes at `end`.
+int32_t agent_market_clock(int64_t end);
+
 // Stretches of a part, by time and then by instrument.
 typedef struct {
     char name[48]; // "train stretches"

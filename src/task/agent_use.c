@@ -35,18 +35,25 @@ static bool check_data(const trained_agent *t, const char *dir, err *e) {
                t->weights, differs);
 }
 
+static const char *part_asked(const trained_options *o) {
+    if (o->live) return "live";
+    if (o->every) return "every";
+    return o->latest ? "latest" : o->part ? o->part : o->data ? "all" : "test";
+}
+
+static bool is_whole(const trained_options *o) {
+    return o->live || o->every || o->latest || strcmp(part_asked(o), "all") == 0;
+}
+
 // Weights of earlier builds do not say how their features were scaled: that is the training part of their own data.
 static bool check_contract(const trained_options *o, const safetensors *f, const char *path, err *e) {
-    bool own = !o->data && !o->latest && !(o->part && strcmp(o->part, "all") == 0);
-    return own || safetensors_metadata(f, contract_key) ||
+    const char *env = safetensors_metadata(f, "environment");
+    bool own = !o->data && !is_whole(o), scaled = !env || strcmp(env, env_name(ENV_market)) == 0;
+    return own || !scaled || safetensors_metadata(f, contract_key) ||
            err_input(e,
                "%s: does not say how its features were scaled, as it was trained by an earlier build; train it again "
                "to use other data, all of them or their newest bars",
                path);
-}
-
-static const char *part_asked(const trained_options *o) {
-    return o->latest ? "latest" : o->part ? o->part : o->data ? "all" : "test";
 }
 
 static bool open_task(trained_agent *t, const trained_options *o, const safetensors *f, err *e) {
@@ -61,7 +68,7 @@ static bool open_task(trained_agent *t, const trained_options *o, const safetens
         .trained = true,
         .saved = told ? f : NULL,
         .saved_path = t->weights,
-        .whole = o->latest || strcmp(part, "all") == 0};
+        .whole = is_whole(o)};
     task_change *to = as.description.before;
     if (told) *to++ = (task_change){"data.scale", scale_saved(f)};
     if (o->data) {

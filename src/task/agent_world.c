@@ -2,6 +2,7 @@
 
 #include "data/when.h"
 #include "task/agent_idle.h"
+#include "task/agent_window.h"
 
 #include <string.h>
 
@@ -14,7 +15,10 @@ static const split_part *part_named(const split *s, const char *name) {
 
 // Every part of whole data is all samples.
 static bool is_whole(const task *t, const char *name) {
-    return t->options.whole && (strcmp(name, "all") == 0 || strcmp(name, "latest") == 0);
+    static const char *const names[] = {"all", "every", "latest", "live"};
+    for (size_t i = 0; t->options.whole && i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
 }
 
 // A position whose margin is the whole equity is refused at every open that lies above the close, and by its costs.
@@ -56,6 +60,7 @@ static bool make_stretches(agent_data *d, const split_part *tested, int64_t limi
     int64_t until;
     if (!t->options.trained && !agent_market_part(&d->train, &d->market, t->data, &t->split.train, "train", limit, e))
         return false;
+    if (strcmp(d->part, "every") == 0) return agent_market_newest(&d->test, &d->market, t->data, INT64_MIN, "all", e);
     if (strcmp(d->part, "latest") != 0) return agent_market_part(&d->test, &d->market, t->data, tested, d->part, 0, e);
     return trained_until(t, &until, e) && agent_market_newest(&d->test, &d->market, t->data, until, d->part, e);
 }
@@ -72,8 +77,11 @@ static bool make_market(agent_data *d, const agent_settings *s, err *e) {
     const task *t = &d->task;
     account_terms terms;
     const split_part *tested;
-    return take_part(d, &tested, e) && account_terms_read(t->config, &terms, e) && leaves_room(d, s, &terms, e) &&
-           make_arrays(d, s->world.env.market.lags, &terms, e) && make_stretches(d, tested, s->world.env.limit, e) &&
+    if (!take_part(d, &tested, e) || !account_terms_read(t->config, &terms, e) || !leaves_room(d, s, &terms, e))
+        return false;
+    if (strcmp(d->part, "live") == 0)
+        return agent_window_make(&d->market, &d->test, t->data, s->world.env.market.lags, t->scaler, &terms, e);
+    return make_arrays(d, s->world.env.market.lags, &terms, e) && make_stretches(d, tested, s->world.env.limit, e) &&
            (t->options.trained ||
                agent_idle_check(&d->market, &d->train, t->data, s->world.env.market.size, d->idle, sizeof d->idle, e));
 }

@@ -12,14 +12,15 @@ typedef struct {
     agent_market market;
     agent_stretches train, test;
     char idle[240];   // an instrument that the account can never trade, in words; "": none
-    const char *part; // that evaluations trade: "validation", "test", "all" or "latest"
+    const char *part; // that evaluations trade: "validation", "test", "all", "every", "latest" or "live"
 } agent_data;
 
 // Opens the data where the environment is `market`, and puts them into the settings: rollouts trade the training part,
 // evaluations pass over another one from its first bar to its last, each instrument by itself. `part` is its name, or
-// NULL for validation; "all" and "latest" are of weights that are used (task_options.trained), which have no rollouts:
-// all samples of whole data, and every bar up to the newest one, from the first that closed after the time that the
-// weights were trained on. ERR_INPUT where a part is too short. On failure everything is undone.
+// NULL for validation. Others are of weights that are used (task_options.trained), which have no rollouts: of whole
+// data "all" samples; "every" bar, labelled or not; the "latest" of these, from the first that closed after the time
+// that the weights were trained on; and "live", where bars come one by one (task/agent_window.h). ERR_INPUT where a
+// part is too short. On failure everything is undone.
 bool agent_data_open(agent_data *d, const task_options *o, const char *part, agent_settings *s, err *e);
 void agent_data_close(agent_data *d);
 

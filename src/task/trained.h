@@ -18,6 +18,8 @@ typedef struct {
     int64_t latest;   // the newest bars of each instrument in place of a part, labelled or not; 0: not
     dataset *dataset; // in place of the run's and of `data`: the caller's, which outlives it; or NULL
     const split *parts; // of that dataset, as in task_options; or NULL
+    bool every;         // of an agent: all bars of whole data, labelled or not, in place of a part
+    bool live;          // of an agent: no data are played, bars come one by one (task/agent_window.h)
     bool finished;      // ERR_INPUT where the run has not come to its end
     task_devices devices;
     const char *version;    // of the program

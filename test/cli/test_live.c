@@ -225,8 +225,6 @@ static void mistakes_are_told(void **state) {
     assert_int_equal(RUN("live", "mlp"), 2);
     matches("err", "no feed given");
     assert_int_equal(RUN("live", "--feed", "replay:b.csv"), 2);
-    assert_int_equal(REPLAY("mlp", "account.day_close=on"), 2);
-    matches("err", "account.day_close");
     assert_int_equal(REPLAY("mlp", "--symbol", "X"), 2);
     matches("err", "no such instrument");
     assert_int_equal(REPLAY("mlp", "--state", "b.csv"), 2);

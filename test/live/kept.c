@@ -58,6 +58,7 @@ char *kept_text(const char *state) {
         " cost FROM trades ORDER BY id",
         "SELECT symbol, time, units, stop, target, cash, equity, entry, entry_price, held, order_units, hex(numbers)"
         " FROM books ORDER BY symbol",
+        "SELECT symbol, time, weights, hex(memory) FROM memories ORDER BY symbol",
         "SELECT symbol, frame, time, close FROM bars ORDER BY symbol, frame, time"};
     char *text = NULL;
     size_t bytes = 0;

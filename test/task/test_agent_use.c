@@ -107,7 +107,7 @@ static void a_backtest_tells_and_keeps(void **state) {
     works(RUN("backtest", "made", "--json", "--part", "validation"));
     works(RUN("backtest", "made", "--part", "validation"));
     matches("out", "\nnot kept +made/backtest.json is of the test part");
-    refuses(RUN("backtest", "made", "--bars", "bars.csv"), "--bars: an agent trades the bars of a set; ");
+    refuses(RUN("backtest", "made", "--bars", "bars.csv", "--part", "test"), "--part: with --bars every bar ");
     refuses(RUN("backtest", "made", "--sweep", "account.cash=1,2"), "--sweep: the run is of an agent, ");
     refuses(RUN("backtest", "made", "signal.threshold=0.5"), "signal.threshold=0.5: has no effect on an agent");
     refuses(RUN("backtest", "made", "train.seed=5"), "train.seed=5: has no effect on a backtest");
