@@ -36,16 +36,37 @@ static void move_rows(quotes *q) {
 }
 
 // Takes out the trades that ended; an open one moves to the first place.
-static int take_trades(books *b, int64_t opened, books_trade *to) {
+static int take_trades(books *b, int64_t opened, int64_t now, books_trade *to) {
     replay *p = &b->replay;
     int n = (int)p->trades;
     CHECK(n <= BOOKS_TRADES_MOST, "%d trades in a bar", n);
     for (int k = 0; k < n; k++) {
-        int64_t entry = k == 0 && opened ? b->entry : b->rows.time[1];
-        to[k] = (books_trade){p->trade[k], entry, b->rows.time[1]};
+        int64_t entry = k == 0 && opened ? b->entry : now;
+        to[k] = (books_trade){p->trade[k], entry, now};
     }
     if (n) p->trade[0] = p->trade[n];
     p->trades = 0;
+    return n;
+}
+
+static int64_t refusals_of(const replay *p) {
+    return p->refused.no_margin + p->refused.costs_above;
+}
+
+// What follows from fills at a moment, of which some may have ended trades.
+static int settle(books *b, bool was, int64_t refused, int64_t now, books_trade *ended, err *e) {
+    replay *p = &b->replay;
+    if (p->books.state) {
+        err_run(e, "account: an amount grew beyond 9e10, the most that an account can hold; lower the positions");
+        return -1;
+    }
+    int n = take_trades(b, was, now, ended);
+    bool fresh = p->books.units && (!was || n > 0);
+    b->refusals += refusals_of(p) - refused;
+    if (fresh) b->entry = now;
+    b->held = !p->books.units ? 0 : fresh ? 1 : b->held + 1;
+    if (!p->books.units || fresh) b->overdue = false;
+    b->equity = p->equity[1];
     return n;
 }
 
@@ -56,24 +77,28 @@ bool books_overnight(const books *b, const bar *x) {
 int books_bar(
     books *b, const bar *x, const account_order *order, bool ends_day, books_trade ended[BOOKS_TRADES_MOST], err *e) {
     replay *p = &b->replay;
-    int64_t refused = p->refused.no_margin + p->refused.costs_above;
+    int64_t refused = refusals_of(p);
     bool was = p->books.units != 0;
     move_rows(&b->rows);
     if (!quotes_put(&b->rows, 1, x, "feed", e)) return -1;
     replay_bar(p, 1, order);
     if (b->day_close && ends_day) replay_end_day(p, 1);
-    if (p->books.state) {
-        err_run(e, "account: an amount grew beyond 9e10, the most that an account can hold; lower the positions");
+    b->bars++;
+    return settle(b, was, refused, x->time, ended, e);
+}
+
+int books_quote(books *b, int64_t time, double bid, double ask, const account_order *order, int64_t *price,
+    books_trade ended[BOOKS_TRADES_MOST], err *e) {
+    replay *p = &b->replay;
+    int64_t refused = refusals_of(p), held = b->held;
+    bool was = p->books.units != 0, buys = order->units > p->books.units;
+    if (!account_fixed(buys ? ask : bid, price)) {
+        err_input(e, "feed: a quote of %g is above 9e10", buys ? ask : bid);
         return -1;
     }
-    int n = take_trades(b, was, ended);
-    bool fresh = p->books.units && (!was || n > 0);
-    b->bars++;
-    b->refusals += p->refused.no_margin + p->refused.costs_above - refused;
-    if (fresh) b->entry = x->time;
-    b->held = !p->books.units ? 0 : fresh ? 1 : b->held + 1;
-    if (!p->books.units || fresh) b->overdue = false;
-    b->equity = p->equity[1];
+    replay_fill(p, 1, *price, order);
+    int n = settle(b, was, refused, time, ended, e);
+    b->held = p->books.units && was && !n ? held : 0; // a position counts its bars from the next one on
     return n;
 }
 
@@ -194,7 +219,7 @@ bool books_load(books *b, const int64_t from[BOOKS_NUMBERS]) {
     move_all(&(mover){.at = copy}, b);
     const account *a = &b->replay.books;
     bool has = a->units != 0;
-    return a->state == ACCOUNT_OK && b->bars >= 0 && b->held >= has && (has || !b->held) &&
+    return a->state == ACCOUNT_OK && b->bars >= 0 && b->held >= 0 && (has || !b->held) &&
            (unsigned)b->replay.trade[0].reason < ACCOUNT_REASONS;
 }
 

@@ -40,6 +40,11 @@ void books_done(books *b);
 int books_bar(
     books *b, const bar *x, const account_order *order, bool ends_day, books_trade ended[BOOKS_TRADES_MOST], err *e);
 
+// Fills an order at a quote behind the newest bar: at the ask where it buys, at the bid where it sells. `time` is the
+// quote's; `*price` gets what it filled at. Gives the trades that ended, as books_bar does.
+int books_quote(books *b, int64_t time, double bid, double ask, const account_order *order, int64_t *price,
+    books_trade ended[BOOKS_TRADES_MOST], err *e);
+
 // True where a position is held that the day before `x` should have closed: its last bar was not known as such.
 bool books_overnight(const books *b, const bar *x);
 

@@ -63,7 +63,7 @@ typedef struct {
     int64_t span;                  // seconds; 0 where it is of no series
     bar bar;                       // UTC, as data/bars.h gives bars; of a quote its time alone
     bar was;                       // of FEED_REVISED
-    double bid, ask;               // of a quote
+    double bid, ask;               // of a quote, or of a bar's close where the source has them; 0: none
     int64_t local;                 // the open as the source's own clock shows it; as `bar.time` where that is UTC
     int64_t count;                 // of FEED_MISSING
     double at;                     // when it came, by the feed's clock: live_feed_now

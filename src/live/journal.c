@@ -40,6 +40,8 @@ static const char schema[] =
     "  target INTEGER, cash INTEGER, equity INTEGER, entry INTEGER, entry_price INTEGER, held INTEGER,"
     "  order_units INTEGER, order_stop INTEGER, order_target INTEGER, numbers BLOB) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS states (symbol TEXT PRIMARY KEY, time INTEGER, state BLOB);"
+    "CREATE TABLE IF NOT EXISTS fills (id INTEGER PRIMARY KEY, symbol TEXT, time INTEGER, bid REAL, ask REAL,"
+    "  price INTEGER);"
     "CREATE TABLE IF NOT EXISTS memories (symbol TEXT PRIMARY KEY, time INTEGER, weights TEXT, memory BLOB);"
     "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at REAL, time INTEGER, symbol TEXT, kind TEXT,"
     "  answer TEXT, text TEXT);"
@@ -52,6 +54,7 @@ typedef enum {
     PUT_INTENT,
     PUT_FILLED,
     PUT_SENT,
+    PUT_FILL,
     PUT_TRADE,
     PUT_BOOKS,
     PUT_STATE,
@@ -74,6 +77,8 @@ static const char *const text_of[STATEMENTS] = {
     [PUT_FILLED] = ("UPDATE intents SET status = ?2, filled = ?3 WHERE id ="
                     " (SELECT max(id) FROM intents WHERE symbol = ?1) AND status = 'open'"),
     [PUT_SENT] = "UPDATE intents SET sent = 1 WHERE id = ?1",
+    [PUT_FILL] = ("INSERT OR REPLACE INTO fills VALUES"
+                  " ((SELECT max(id) FROM intents WHERE symbol = ?1), ?1, ?2, ?3, ?4, ?5)"),
     [PUT_TRADE] = ("INSERT INTO trades (symbol, units, entry, exit, entry_price, exit_price, result, commission, swap,"
                    " reason, value, traded, cost) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"),
     [PUT_BOOKS] = ("INSERT OR REPLACE INTO books VALUES"
@@ -341,6 +346,16 @@ void journal_put_filled(journal *j, const char *symbol, int64_t bar, bool refuse
 void journal_put_sent(journal *j, int64_t id) {
     sqlite3_bind_int64(j->statement[PUT_SENT], 1, id);
     step(j, PUT_SENT);
+}
+
+void journal_put_fill(journal *j, const char *symbol, int64_t time, double bid, double ask, int64_t price) {
+    sqlite3_stmt *st = j->statement[PUT_FILL];
+    put_text(st, 1, symbol);
+    sqlite3_bind_int64(st, 2, time);
+    put_real(st, 3, bid);
+    put_real(st, 4, ask);
+    sqlite3_bind_int64(st, 5, price);
+    step(j, PUT_FILL);
 }
 
 void journal_put_trade(journal *j, const char *symbol, const books_trade *t) {

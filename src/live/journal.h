@@ -92,6 +92,9 @@ void journal_put_decision(journal *j, const journal_decision *d);
 int64_t journal_put_intent(journal *j, const journal_intent *i); // its id; older ones that are open are replaced
 void journal_put_filled(journal *j, const char *symbol, int64_t bar, bool refused);
 void journal_put_sent(journal *j, int64_t id);
+
+// The fill of the newest intent of an instrument at a quote: when, bid and ask, and the one that it filled at.
+void journal_put_fill(journal *j, const char *symbol, int64_t time, double bid, double ask, int64_t price);
 void journal_put_trade(journal *j, const char *symbol, const books_trade *t);
 void journal_put_books(journal *j, const journal_books *b);
 void journal_put_state(journal *j, const char *symbol, int64_t time, const void *state, size_t bytes);

@@ -250,6 +250,15 @@ static bool read_line(bars_line *g, const row_reader *r, shape *s, text row, int
     return s->layout.order != WHEN_ORDER_NONE && bars_line_read(g, r->name, &s->layout, number, row, e);
 }
 
+// Bid and ask of a row; false, with none, where they are no prices.
+static bool take_prices(const shape *s, text row, feed_event *ev) {
+    text bid = cell_of(s, row, s->bid), ask = cell_of(s, row, s->ask);
+    bool ok = bars_number(bid.at, bid.size, &ev->bid) == NUMBER_OK &&
+              bars_number(ask.at, ask.size, &ev->ask) == NUMBER_OK && ev->bid > 0 && ev->ask >= ev->bid;
+    if (!ok) ev->bid = ev->ask = 0;
+    return ok;
+}
+
 static bool take_bar(row_reader *r, shape *s, text row, int64_t number, feed_raw *raw) {
     err e = {0};
     bars_line g;
@@ -268,6 +277,7 @@ static bool take_bar(row_reader *r, shape *s, text row, int64_t number, feed_raw
         return bad(r, raw, number, "its symbol is no name of at most 31 letters, digits and _ - . # / = ^");
     if (!settle(r, s, &g.row, ev))
         return bad(r, raw, number, "its stamp names an offset; name its zone (data.tz), so that its end is known");
+    if (s->bid >= 0 && s->ask >= 0) take_prices(s, row, ev);
     text closed = cell_of(s, row, s->closed);
     raw->state = !closed.size ? FEED_AS_TOLD : says_no(closed) ? FEED_UNFINISHED : FEED_CLOSED;
     return true;
@@ -275,13 +285,11 @@ static bool take_bar(row_reader *r, shape *s, text row, int64_t number, feed_raw
 
 static bool take_quote(row_reader *r, shape *s, text row, int64_t number, feed_raw *raw) {
     feed_event *ev = &raw->event;
-    text time = cell_of(s, row, s->time), bid = cell_of(s, row, s->bid), ask = cell_of(s, row, s->ask);
+    text time = cell_of(s, row, s->time);
     when_stamp at;
     if (bars_line_is_header(&s->layout, row)) return false;
     if (!when_read_as(time.at, time.size, s->layout.order, &at)) return bad(r, raw, number, "its time is none");
-    bool prices = bars_number(bid.at, bid.size, &ev->bid) == NUMBER_OK &&
-                  bars_number(ask.at, ask.size, &ev->ask) == NUMBER_OK && ev->bid > 0 && ev->ask >= ev->bid;
-    if (!prices) return bad(r, raw, number, "bid and ask are no prices");
+    if (!take_prices(s, row, ev)) return bad(r, raw, number, "bid and ask are no prices");
     if (!take_symbol(r, cell_of(s, row, s->symbol), ev)) return bad(r, raw, number, "its symbol is no name");
     ev->kind = FEED_QUOTE;
     ev->local = at.time + (at.utc ? at.offset * 60 : 0);

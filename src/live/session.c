@@ -161,7 +161,10 @@ static bool take_note(session *s, const feed_event *ev, err *e) {
 bool session_take(session *s, const feed_event *ev, err *e) {
     s->now = ev->at;
     if (ev->kind == FEED_BAR) return take_bar(s, ev, e);
-    if (ev->kind != FEED_NOTE) return true;
+    if (ev->kind == FEED_QUOTE) {
+        int k = trader_of(s, ev->symbol);
+        return k < 0 || session_quote(s, k, ev, e);
+    }
     if (ev->note == FEED_END && !session_flush(s, e)) return false;
     return take_note(s, ev, e);
 }

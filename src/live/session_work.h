@@ -116,6 +116,12 @@ bool session_load_state(session *s, int k, err *e);
 // Takes a bar of the finest frame.
 bool session_bar(session *s, int k, const feed_event *ev, err *e);
 
+// Fills the order of an instrument at the quote of an event, inside a transaction.
+bool session_fill_quote(session *s, int k, const feed_event *ev, int64_t time, err *e);
+
+// Takes a quote of the feed.
+bool session_quote(session *s, int k, const feed_event *ev, err *e);
+
 // Takes the bar that waits for a coarser one, where there is such.
 bool session_release(session *s, int k, err *e);
 

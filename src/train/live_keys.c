@@ -31,6 +31,8 @@ static const config_key keys[] = {
     {"live.durable", CONFIG_CHOICE, "process", 0, 0, "process|power",
         "what a decision survives before it is acted on: the end of the process, or of the power (synced, slower)",
         FREE},
+    {"live.fills", CONFIG_CHOICE, "open", 0, 0, "open|quote",
+        "what orders fill at: the open of the next bar, as in a backtest, or the feed's next bid and ask", FREE},
 #define LIMIT(id, word, answer, help) {"live.answer." word, CONFIG_CHOICE, answer, 0, 0, ANSWERS, help, FREE},
 #include "train/limits.def"
 #undef LIMIT
@@ -90,6 +92,7 @@ bool limits_read(const config *c, limits *l, err *e) {
         .outside_by = config_real(c, "live.outside_by")};
     if (!config_is(c, "live.max_orders", "none")) l->max_orders = (int)config_int(c, "live.max_orders");
     l->power = config_is(c, "live.durable", "power");
+    l->quotes = config_is(c, "live.fills", "quote");
     for (int r = 0; r < LIMITS_RULES; r++) l->answer[r] = answer_of(c, rules[r].key);
     const char *day = config_text(c, "live.day_start");
     return when_read_clock(day, strlen(day), &l->day_start) ||

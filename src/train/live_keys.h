@@ -29,6 +29,7 @@ typedef struct {
     double outside_by;
     int64_t day_start; // second of the UTC day at which a day begins
     bool power;        // every decision is on the disk before it is acted on
+    bool quotes;       // orders fill at the feed's quotes
 } limits;
 
 enum { LIMITS_ORDERS_MOST = 1000 }; // of max_orders
