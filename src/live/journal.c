@@ -273,11 +273,51 @@ journal *journal_open(const char *path, bool power, err *e) {
     return NULL;
 }
 
+static bool is_there(const char *path, const char *end) {
+    char *with = NULL;
+    NEED(asprintf(&with, "%s%s", path, end) >= 0, "out of memory for a path");
+    bool there = access(with, F_OK) == 0;
+    free(with);
+    return there;
+}
+
+bool journal_is_read_only(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+    NEED(folder, "out of memory for a path");
+    bool closed = is_there(path, "") && (access(path, W_OK) != 0 || access(folder, W_OK) != 0);
+    free(folder);
+    return closed;
+}
+
+bool journal_is_in_use(const char *path) {
+    char *lock = NULL;
+    NEED(asprintf(&lock, "%s.lock", path) >= 0, "out of memory for a path");
+    int fd = open(lock, O_RDONLY | O_CLOEXEC);
+    bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    free(lock);
+    return used;
+}
+
+// Reading makes files beside this one. Where none can be made, and no session has left a log, it is read as it lies.
+static int open_to_read(journal *j) {
+    if (!journal_is_read_only(j->path) || is_there(j->path, "-wal"))
+        return sqlite3_open_v2(j->path, &j->file, SQLITE_OPEN_READWRITE, NULL);
+    char *uri = malloc(3 * strlen(j->path) + 32), *to = uri;
+    NEED(uri, "out of memory for a path");
+    to = stpcpy(to, "file:");
+    for (const char *c = j->path; *c; c++) to += sprintf(to, strchr("%?#", *c) ? "%%%02x" : "%c", (unsigned char)*c);
+    strcpy(to, "?immutable=1");
+    int code = sqlite3_open_v2(uri, &j->file, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    free(uri);
+    return code;
+}
+
 journal *journal_read(const char *path, err *e) {
     journal *j = make(path);
     bool ok = access(path, R_OK) == 0 || file_fail(e, path, "cannot be read", errno);
-    if (ok && sqlite3_open_v2(path, &j->file, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        ok = fail(j, "cannot be opened", e);
+    if (ok && open_to_read(j) != SQLITE_OK) ok = fail(j, "cannot be opened", e);
     if (ok) sqlite3_busy_timeout(j->file, BUSY_MS);
     if (ok && is_ours(j, e) && is_whole(j, e)) return j;
     journal_close(j);
