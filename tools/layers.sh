@@ -5,7 +5,8 @@
 #   tools/layers.sh --self-test   plants mistakes in a copy and fails unless each one is found
 #
 # It also wants: paths from src/, a .c file's own header first, no header that only includes others, and the headers
-# that are one folder's own business used by nobody else. It reads #include lines only; it does not expand macros.
+# that are one folder's own business used by nobody else, and no open_memstream in src/, which leaves out what it has no
+# memory for and tells nobody (base/text.h does). It does not expand macros.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -101,6 +102,8 @@ check() {
                     if (!first && own != "" && text != own) complain("its own header, \"" own "\", comes first")
                     first = 1
                     check_include(text, mark == "<")
+                } else if (text ~ /open_memstream *\(/ && from != "test") {
+                    complain("print into memory with base/text.h, which tells where memory is short")
                 } else if (text ~ /^[ \t]*\/\*/) comment = text !~ /\*\//
                 else if (comment) comment = text !~ /\*\//
                 else if (text !~ /^[ \t]*(\/\/.*)?$/ && text !~ guard) code = 1
@@ -159,6 +162,7 @@ self_test() {
     plant src/nowhere/zz.c '#include "base/err.h"' 'src/nowhere is not in the table'
     plant src/zz.h '' 'files of src/ belong in a folder'
     plant test/base/test_zz.c '#include "graph/internal.h"' 'test may not include the private header'
+    plant src/cli/zz.c 'FILE *f = open_memstream(&text, &bytes);' 'print into memory with base/text.h'
     plant src/base/zz.h '#include "base/err.h"
 #include "base/arena.h"' 'a header that only includes others'
     [ $failed = 1 ] || echo "layers: self-test passed"

@@ -315,6 +315,16 @@ static bool check_stopped(live *v, err *e) {
                v->state, v->state);
 }
 
+// The wish to be flat, with an id below that of any later close.
+static void give_flat(live *v, session_intent *newest) {
+    err unused;
+    if (!newest->intent.id) return;
+    newest->intent.id++;
+    newest->intent.order = (account_order){0};
+    newest->intent.lots = 0;
+    intents_put(&v->exec, newest, &unused);
+}
+
 // Positions bought elsewhere are sold elsewhere where the session cannot go on with its books.
 static void leave(live *v) {
     session_intent flat = {.repeat = false};
@@ -322,12 +332,26 @@ static void leave(live *v) {
     for (int k = 0; v->exec.path && k < session_count(v->session); k++) {
         session_view view = session_at(v->session, k);
         if (!journal_newest_intent(session_journal(v->session), view.symbol, &flat.intent, &unused)) continue;
-        if (!flat.intent.id) continue;
-        flat.intent.id++; // below that of any later close
-        flat.intent.order = (account_order){0};
-        flat.intent.lots = 0;
-        intents_put(&v->exec, &flat, &unused);
+        give_flat(v, &flat);
     }
+}
+
+// The same where the session cannot even begin, as nothing can be written any more. Another one that writes from
+// elsewhere knows better.
+static void leave_unopened(live *v) {
+    session_intent flat = {.repeat = false};
+    err unused;
+    size_t i;
+    json_t *row;
+    if (!v->exec.path || !journal_is_read_only(v->state) || journal_is_in_use(v->state)) return;
+    journal *j = journal_read(v->state, &unused);
+    json_t *rows = j ? journal_rows(j, "SELECT DISTINCT symbol FROM intents", NULL, &unused) : NULL;
+    json_array_foreach(rows, i, row) {
+        const char *symbol = json_string_value(json_object_get(row, "symbol"));
+        if (journal_newest_intent(j, symbol ? symbol : "", &flat.intent, &unused)) give_flat(v, &flat);
+    }
+    json_decref(rows);
+    journal_close(j);
 }
 
 static bool write_trades(live *v, err *e) {
@@ -358,6 +382,7 @@ static bool trade(live *v, err *e) {
     if (exec && (!output_may_replace(exec, OUTPUT_INTENTS, inputs, 2, e) || !intents_open(&v->exec, exec, e)))
         return false;
     v->session = session_open(&v->as, &l, e);
+    if (!v->session) leave_unopened(v);
     if (!v->session || !check_trades(v, e) || !open_feeds(v, e) || !check_stopped(v, e)) return false;
     v->began = clock_seconds();
     bool ok = begin(v, e) && run_session(v, e);

@@ -299,23 +299,12 @@ static const struct {
         {"at", "symbol", "kind", "answer", "text"}, 5},
 };
 
-// A session holds the lock as long as it runs.
-static bool is_running(const char *state) {
-    char *path = NULL;
-    NEED(asprintf(&path, "%s.lock", state) >= 0, "out of memory for a path");
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    bool runs = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (fd >= 0) close(fd);
-    free(path);
-    return runs;
-}
-
 bool live_show_status(const cli_options *o, const char *state, err *e) {
     journal *j = journal_read(state, e);
     if (!j) return false;
-    json_t *all = json_pack("{s:s, s:b}", "state", state, "running", is_running(state));
+    json_t *all = json_pack("{s:s, s:b}", "state", state, "running", journal_is_in_use(state));
     bool ok = true;
-    if (!o->json) printf("state     %s, %s\n", state, is_running(state) ? "a session runs" : "no session runs");
+    if (!o->json) printf("state     %s, %s\n", state, journal_is_in_use(state) ? "a session runs" : "no session runs");
     for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
         json_t *rows = journal_rows(j, parts[i].sql, NULL, e);
         ok = rows != NULL;
@@ -338,8 +327,9 @@ bool live_ask_stop(const cli_options *o, const char *state, err *e) {
     bool ok = fd >= 0 || err_run(e, "%s: cannot be made: %s", path, strerror(errno));
     if (fd >= 0) close(fd);
     if (ok && !is_silent(o))
-        printf("asked     %s\n", is_running(state) ? "the session closes its positions within a second, and ends"
-                                                   : "no session runs; the next one closes its positions and ends");
+        printf("asked     %s\n", journal_is_in_use(state)
+                                     ? "the session closes its positions within a second, and ends"
+                                     : "no session runs; the next one closes its positions and ends");
     free(path);
     return ok;
 }

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/network.h"
+#include "run/row_sums.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,8 +45,29 @@ static const char schema[] =
     "  price INTEGER);"
     "CREATE TABLE IF NOT EXISTS memories (symbol TEXT PRIMARY KEY, time INTEGER, weights TEXT, memory BLOB);"
     "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at REAL, time INTEGER, symbol TEXT, kind TEXT,"
-    "  answer TEXT, text TEXT);"
-    "COMMIT;";
+    "  answer TEXT, text TEXT);";
+
+static const row_sums_table tables[] = {
+    {"words", "words", "key, text", NULL, false},
+    {"bars", "bars", "symbol, frame, time, end, open, high, low, close, volume, spread", NULL, false},
+    {"decisions", "decisions",
+        "symbol, time, end, kind, inputs, answer, score, volatility, side, units, stop, target, changes, equity, why, "
+        "made",
+        NULL, false},
+    {"intents", "intents", "id, symbol, time, until, units, lots, stop, target, price, sent, status, filled", NULL,
+        false},
+    {"trades", "trades",
+        "id, symbol, units, entry, exit, entry_price, exit_price, result, commission, swap, reason, value, traded, "
+        "cost",
+        NULL, false},
+    {"books", "books",
+        "symbol, time, units, stop, target, cash, equity, entry, entry_price, held, order_units, order_stop, "
+        "order_target, numbers",
+        NULL, false},
+    {"states", "states", "symbol, time, state", NULL, false},
+    {"events", "events", "id, at, time, symbol, kind, answer, text", NULL, false},
+};
+enum { TABLES = sizeof tables / sizeof *tables };
 
 typedef enum {
     PUT_BAR,
@@ -184,6 +206,40 @@ void journal_rest(journal *j) {
     sqlite3_wal_checkpoint_v2(j->file, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
+static bool execute(journal *j, const char *sql) {
+    return sqlite3_exec(j->file, sql, NULL, NULL, NULL) == SQLITE_OK;
+}
+
+// True where SQLite finds its trees whole: what an index leaves out is in no answer, however whole the rows are.
+static bool are_trees_whole(journal *j, err *e) {
+    sqlite3_stmt *st = NULL;
+    bool ok = sqlite3_prepare_v2(j->file, "PRAGMA integrity_check(1)", -1, &st, NULL) == SQLITE_OK &&
+              sqlite3_step(st) == SQLITE_ROW;
+    const char *says = ok ? (const char *)sqlite3_column_text(st, 0) : NULL;
+    if (!says)
+        ok = fail(j, "cannot be read", e);
+    else if (strcmp(says, "ok") != 0)
+        ok = err_input(e, "%s: is damaged: %.200s", j->path, says);
+    sqlite3_finalize(st);
+    return ok;
+}
+
+// True where all that is read back is as it was written, at one moment.
+static bool is_whole(journal *j, err *e) {
+    const char *table = "";
+    if (!execute(j, "BEGIN")) return fail(j, "cannot be read", e);
+    row_sums_state state = row_sums_check(j->file, tables, TABLES, false, &table);
+    bool ok = state != ROW_SUMS_FAILED || fail(j, "cannot be read", e);
+    if (state == ROW_SUMS_DAMAGED)
+        ok = err_input(e,
+            "%s: the rows of its table %s do not fit their sum: it is damaged, or another program has written to it; "
+            "name another --state",
+            j->path, table);
+    ok = ok && are_trees_whole(j, e);
+    execute(j, "COMMIT");
+    return ok;
+}
+
 static bool prepare(journal *j, bool power, err *e) {
     char sql[160];
     snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s; PRAGMA synchronous = %s; PRAGMA temp_store = MEMORY",
@@ -191,9 +247,9 @@ static bool prepare(journal *j, bool power, err *e) {
     sqlite3_busy_timeout(j->file, BUSY_MS);
     sqlite3_wal_hook(j->file, on_commit, j);
     if (!is_ours(j, e)) return false;
-    if (sqlite3_exec(j->file, sql, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_exec(j->file, schema, NULL, NULL, NULL) != SQLITE_OK)
+    if (!execute(j, sql) || !execute(j, schema) || !row_sums_keep(j->file, tables, TABLES) || !execute(j, "COMMIT"))
         return fail(j, "cannot be written", e);
+    if (!is_whole(j, e)) return false;
     for (int k = 0; k < STATEMENTS; k++)
         if (sqlite3_prepare_v3(j->file, text_of[k], -1, SQLITE_PREPARE_PERSISTENT, &j->statement[k], NULL) != SQLITE_OK)
             return fail(j, "cannot be read", e);
@@ -217,13 +273,53 @@ journal *journal_open(const char *path, bool power, err *e) {
     return NULL;
 }
 
+static bool is_there(const char *path, const char *end) {
+    char *with = NULL;
+    NEED(asprintf(&with, "%s%s", path, end) >= 0, "out of memory for a path");
+    bool there = access(with, F_OK) == 0;
+    free(with);
+    return there;
+}
+
+bool journal_is_read_only(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path + 1)) : strdup(".");
+    NEED(folder, "out of memory for a path");
+    bool closed = is_there(path, "") && (access(path, W_OK) != 0 || access(folder, W_OK) != 0);
+    free(folder);
+    return closed;
+}
+
+bool journal_is_in_use(const char *path) {
+    char *lock = NULL;
+    NEED(asprintf(&lock, "%s.lock", path) >= 0, "out of memory for a path");
+    int fd = open(lock, O_RDONLY | O_CLOEXEC);
+    bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    free(lock);
+    return used;
+}
+
+// Reading makes files beside this one. Where none can be made, and no session has left a log, it is read as it lies.
+static int open_to_read(journal *j) {
+    if (!journal_is_read_only(j->path) || is_there(j->path, "-wal"))
+        return sqlite3_open_v2(j->path, &j->file, SQLITE_OPEN_READWRITE, NULL);
+    char *uri = malloc(3 * strlen(j->path) + 32), *to = uri;
+    NEED(uri, "out of memory for a path");
+    to = stpcpy(to, "file:");
+    for (const char *c = j->path; *c; c++) to += sprintf(to, strchr("%?#", *c) ? "%%%02x" : "%c", (unsigned char)*c);
+    strcpy(to, "?immutable=1");
+    int code = sqlite3_open_v2(uri, &j->file, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    free(uri);
+    return code;
+}
+
 journal *journal_read(const char *path, err *e) {
     journal *j = make(path);
     bool ok = access(path, R_OK) == 0 || file_fail(e, path, "cannot be read", errno);
-    if (ok && sqlite3_open_v2(path, &j->file, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        ok = fail(j, "cannot be opened", e);
+    if (ok && open_to_read(j) != SQLITE_OK) ok = fail(j, "cannot be opened", e);
     if (ok) sqlite3_busy_timeout(j->file, BUSY_MS);
-    if (ok && is_ours(j, e)) return j;
+    if (ok && is_ours(j, e) && is_whole(j, e)) return j;
     journal_close(j);
     return NULL;
 }

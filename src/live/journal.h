@@ -75,6 +75,12 @@ journal *journal_open(const char *path, bool power, err *e);
 journal *journal_read(const char *path, err *e);
 void journal_close(journal *j);
 
+// True where the file is there, and it or its folder cannot be written by anybody: a read-only disk, or no right to.
+bool journal_is_read_only(const char *path);
+
+// True where a session writes to the file.
+bool journal_is_in_use(const char *path);
+
 // One transaction. False, with nothing of it kept, where the file cannot be written; rows that failed before are told
 // here too, so that their results need not be looked at.
 bool journal_begin(journal *j, err *e);

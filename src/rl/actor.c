@@ -21,6 +21,9 @@ struct actor {
     space *own;    // inside that or the caller's
     float *begins; // [rows]
     void *score;   // [rows, columns] in the type of the scores
+    float *answer; // [rows, columns] of a member; NULL: it is alone
+    double *sum;   // [rows, columns] of all
+    actor *next;   // that answers with it, or NULL
 };
 
 static actor *describe(const agent_place *at, const agent_settings *s, const model_spec *policy, int64_t rows) {
@@ -79,8 +82,11 @@ void actor_free(actor *a) {
     space_free(a->own);
     space_free(a->space);
     graph_free(a->graph.g);
+    actor_free(a->next);
     free(a->begins);
     free(a->score);
+    free(a->answer);
+    free(a->sum);
     free(a);
 }
 
@@ -133,7 +139,7 @@ static bool begin_rows(actor *a, const bool *begins, err *e) {
     return program_write(a->program, t, a->begins, e);
 }
 
-bool actor_ask_any(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+static bool ask(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
     const agent_graphs *g = &a->graph;
     if (!begin_rows(a, begins, e) || !program_write(a->program, g->seen, observation, e) ||
         !program_play(a->program, PASS_EVALUATE, e) || !program_peek(a->program, g->action, action, e) ||
@@ -142,6 +148,59 @@ bool actor_ask_any(actor *a, const float *observation, const bool *begins, float
     int64_t K = a->z.env.choices;
     for (int64_t i = 0; chance && i < a->rows && K; i++)
         inference_softmax(a->score, graph_info(g->g, g->score)->type, i, (int)K, chance + i * K);
+    return true;
+}
+
+// Members
+
+static int64_t columns_of(const actor *a) {
+    return a->z.env.choices ? a->z.env.choices : a->z.env.action;
+}
+
+bool actor_join(actor *a, actor *other, err *e) {
+    size_t n = (size_t)(a->rows * columns_of(a));
+    CHECK(other->rows == a->rows && columns_of(other) == columns_of(a), "actors of other shapes");
+    if (!a->answer) a->answer = calloc(n, sizeof *a->answer);
+    if (!a->sum) a->sum = calloc(n, sizeof *a->sum);
+    if (!a->answer || !a->sum) {
+        actor_free(other);
+        return err_run(e, "out of memory for the answers of several agents");
+    }
+    other->next = a->next;
+    a->next = other;
+    return true;
+}
+
+// Asks all members for their probabilities or numbers, and adds these up; `action` is of the last one. Their number, 0
+// where one fails.
+static int ask_members(actor *a, const float *observation, const bool *begins, float *action, err *e) {
+    int64_t n = a->rows * columns_of(a);
+    bool choices = a->z.env.choices > 0;
+    int members = 0;
+    for (int64_t i = 0; i < n; i++) a->sum[i] = 0;
+    for (actor *of = a; of; of = of->next, members++) {
+        if (!ask(of, observation, begins, action, choices ? a->answer : NULL, e)) return 0;
+        for (int64_t i = 0; i < n; i++) a->sum[i] += (double)(choices ? a->answer : action)[i];
+    }
+    return members;
+}
+
+// The likeliest choice of a row, the first one of several.
+static float likeliest(const double *sum, int64_t count) {
+    int64_t pick = 0;
+    for (int64_t k = 1; k < count; k++)
+        if (sum[k] > sum[pick]) pick = k;
+    return (float)pick;
+}
+
+bool actor_ask_any(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e) {
+    if (!a->next) return ask(a, observation, begins, action, chance, e);
+    int64_t K = columns_of(a), n = a->rows * K;
+    int members = ask_members(a, observation, begins, action, e);
+    if (!members) return false;
+    float *mean = a->z.env.choices ? chance : action;
+    for (int64_t i = 0; mean && i < n; i++) mean[i] = (float)(a->sum[i] / members);
+    for (int64_t i = 0; a->z.env.choices && i < a->rows; i++) action[i] = likeliest(a->sum + i * K, K);
     return true;
 }
 
@@ -159,22 +218,24 @@ static int64_t units_of(const actor *a) {
 }
 
 int64_t actor_memory(const actor *a) {
-    return 2 * units_of(a);
+    int64_t n = 0;
+    for (; a; a = a->next) n += 2 * units_of(a);
+    return n;
 }
 
-// Rows of the caller's have both states side by side: `to` gets them, or `from` has them.
-static bool move_memory(actor *a, float *to, const float *from, err *e) {
+// Rows of the caller's, `width` numbers each, have both states of a member side by side: `to` gets them, or `from` has
+// them.
+static bool move_memory(actor *a, int64_t width, float *to, const float *from, err *e) {
     const tensor state[2] = {a->graph.memory.h, a->graph.memory.c};
     int64_t n = units_of(a);
     size_t bytes = (size_t)n * sizeof(float);
-    if (!n) return true;
     float *all = malloc((size_t)a->rows * bytes);
     bool ok = all || err_run(e, "out of memory for what an actor remembers");
     for (int k = 0; ok && k < 2; k++) {
         ok = !to || program_read(a->program, state[k], all, e);
         for (int64_t i = 0; ok && i < a->rows; i++) {
-            if (to) memcpy(to + (2 * i + k) * n, all + i * n, bytes);
-            if (from) memcpy(all + i * n, from + (2 * i + k) * n, bytes);
+            if (to) memcpy(to + i * width + k * n, all + i * n, bytes);
+            if (from) memcpy(all + i * n, from + i * width + k * n, bytes);
         }
         ok = ok && (!from || program_write(a->program, state[k], all, e));
     }
@@ -182,10 +243,19 @@ static bool move_memory(actor *a, float *to, const float *from, err *e) {
     return ok;
 }
 
+// Members one behind the other.
+static bool move_memories(actor *a, float *to, const float *from, err *e) {
+    int64_t width = actor_memory(a), each = 2 * units_of(a), at = 0;
+    bool ok = true;
+    for (; ok && width && a; a = a->next, at += each)
+        ok = move_memory(a, width, to ? to + at : NULL, from ? from + at : NULL, e);
+    return ok;
+}
+
 bool actor_take_memory(actor *a, float *to, err *e) {
-    return move_memory(a, to, NULL, e);
+    return move_memories(a, to, NULL, e);
 }
 
 bool actor_put_memory(actor *a, const float *from, err *e) {
-    return move_memory(a, NULL, from, e);
+    return move_memories(a, NULL, from, e);
 }

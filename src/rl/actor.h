@@ -21,6 +21,11 @@ size_t actor_measure(const agent_place *at, const agent_settings *s, const model
 // Takes the policy of a file of weights or of a checkpoint.
 bool actor_load(actor *a, const char *path, err *e);
 
+// Adds another actor of the same nets and rows, which is `a`'s from here on: `a` answers for both, and for those added
+// before, with the mean of their probabilities, of which it takes the likeliest choice, or the mean of their numbers.
+// Each remembers for itself. False without memory; `other` is freed then.
+bool actor_join(actor *a, actor *other, err *e);
+
 int64_t actor_rows(const actor *a);
 
 // Answers `observation` [rows, columns]. `begins` [rows] says whose episode begins with this observation; NULL: no
@@ -31,7 +36,7 @@ bool actor_ask(actor *a, const float *observation, const bool *begins, float *ac
 // The same; answers are given as they are, finite or not.
 bool actor_ask_any(actor *a, const float *observation, const bool *begins, float *action, float *chance, err *e);
 
-// Numbers that a row remembers from call to call; 0 of a policy without a memory.
+// Numbers that a row remembers from call to call, for all members; 0 of a policy without a memory.
 int64_t actor_memory(const actor *a);
 
 // Reads what all rows remember, [rows, actor_memory]; puts it back, so that they go on from there.

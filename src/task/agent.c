@@ -15,8 +15,6 @@ static void shrink(agent_settings *s) {
 }
 
 static bool read_description(agent_task *t, err *e) {
-    if (t->settings.ensemble > 1)
-        return config_fail(t->config, "train.ensemble", e, "agents have no ensembles yet; leave it out");
     if (!agent_read(t->config, &t->agent, e)) return false;
     if (!agent_read_model(t->config, &t->agent, &t->model, e)) return false;
     t->every = agent_evaluate_every(t->config, &t->agent);

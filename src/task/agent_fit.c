@@ -15,7 +15,8 @@
 
 typedef struct {
     agent_task task;
-    char *config; // as the directory and checkpoints have it
+    const fit_member *member; // or NULL
+    char *config;             // as the directory and checkpoints have it
     chosen plan;
     agent *agent;
     run *run;
@@ -52,7 +53,7 @@ static bool make_agent(fit *f, err *e) {
     if (!f->agent || !begin_from(f, e)) return false;
     agent_task_chosen(t, f->agent, &f->plan);
     f->stop.patience = t->settings.patience;
-    return true;
+    return fit_is_alike(f->member, &f->plan, e);
 }
 
 static bool open_run(fit *f, err *e) {
@@ -237,7 +238,7 @@ static void conclude(fit *f) {
         .was_over = done == f->first,
         .length_fixed = records_timesteps_matter(f->config),
         .weights = agent_keeper_best(f->keeper),
-        .resume_in = run_dir(f->run),
+        .resume_in = f->member ? f->member->dir : run_dir(f->run),
         .slab = agent_bytes(f->agent),
         .seconds = clock_seconds() - f->begun,
         .steps = steps_here(f),
@@ -260,15 +261,38 @@ static bool train(fit *f, err *e) {
     return ok;
 }
 
-bool agent_fit(const task_options *o, err *e) {
+// An environment without data is played by the weights of one agent alone.
+static bool suits_members(const agent_task *t, err *e) {
+    return t->world.open ||
+           config_fail(t->config, "train.ensemble", e,
+               "members decide together at the bars of agent.env: market, and %s has none; leave it out, and train "
+               "other seeds as runs of their own",
+               agent_task_env(t));
+}
+
+bool agent_fit_plan(const task_options *o, chosen *plan, err *e) {
     fit f = {0};
     if (!agent_task_open(&f.task, o, NULL, e)) return false;
+    bool ok = suits_members(&f.task, e) && make_agent(&f, e);
+    *plan = f.plan;
+    agent_free(f.agent);
+    free(f.config);
+    agent_task_close(&f.task);
+    return ok;
+}
+
+bool agent_fit(const task_options *o, const fit_member *member, bool *stopped, err *e) {
+    fit f = {.member = member};
+    task_options as = *o;
+    if (member) as.like = member->plan;
+    if (!agent_task_open(&f.task, &as, NULL, e)) return false;
     bool ok = make_agent(&f, e) && open_run(&f, e);
     if (ok) tell_begin(&f);
     ok = ok && train(&f, e);
     // A description that does not fit is no failure of the run that is there.
     if (!ok && f.keeper && e->kind == ERR_RUN) records_fail(agent_keeper_records(f.keeper), e->text);
     if (f.keeper) records_tell_lost(agent_keeper_records(f.keeper));
+    *stopped = f.stopped;
     monitor_free(f.monitor);
     agent_keeper_free(f.keeper);
     run_close(f.run);

@@ -5,6 +5,7 @@
 #include "run/weights.h"
 #include "task/members.h"
 #include "task/scale.h"
+#include "task/trained_members.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,8 @@ static bool take_data(trained_agent *t, const trained_options *o, const char *di
                         : "--part",
             agent_task_env(&t->task));
     if (!w->open) {
-        data_notes_described(&t->notes, t->file);
+        data_notes_none(&t->notes);
+        data_notes_description(&t->notes, t->file, "this may be another environment");
         return true;
     }
     t->samples = samples_of(t, o);
@@ -105,27 +107,54 @@ static bool take_data(trained_agent *t, const trained_options *o, const char *di
            data_notes_make(&t->notes, &w->task, w->part, &t->samples, f, t->weights, e);
 }
 
-static bool load(trained_agent *t, err *e) {
+// Members see the same data on the same scale.
+static bool check_members(const trained_agent *t, const safetensors *first, err *e) {
+    const unsigned of_labels = CONTRACT_CLASSES | CONTRACT_LABEL; // an agent has none
+    contract *is = task_contract(&t->task.world.task);
+    bool ok = trained_members_agree(t->weights, t->members, is, CONTRACT_ALL & ~of_labels, first, e);
+    contract_free(is);
+    return ok;
+}
+
+static bool join_members(trained_agent *t, err *e) {
+    bool ok = true;
+    for (int k = 2; ok && k <= t->members; k++) {
+        char *weights = trained_member_weights(t->weights, k);
+        actor *a = agent_task_actor(&t->task, t->task.world.test.count, e);
+        ok = a && actor_load(a, weights, e);
+        if (!ok) actor_free(a);
+        ok = ok && actor_join(t->actor, a, e);
+        free(weights);
+    }
+    return ok;
+}
+
+static bool load(trained_agent *t, const char *weights, const safetensors *f, err *e) {
     if (t->task.world.open)
-        return (t->actor = agent_task_actor(&t->task, t->task.world.test.count, e)) &&
-               actor_load(t->actor, t->weights, e);
-    return (t->agent = agent_task_agent(&t->task, e)) && agent_load(t->agent, t->weights, e);
+        return check_members(t, f, e) && (t->actor = agent_task_actor(&t->task, t->task.world.test.count, e)) &&
+               actor_load(t->actor, weights, e) && join_members(t, e);
+    return (t->agent = agent_task_agent(&t->task, e)) && agent_load(t->agent, weights, e);
 }
 
 bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
-    char *dir = NULL;
+    char *dir = NULL, *weights = NULL;
     safetensors *f = NULL;
     bool opened = false;
     *t = (trained_agent){0};
-    bool ok = trained_find(o->run, &dir, &t->weights, e);
+    if (!members_of(o->run, &t->members, e)) return false;
+    bool ok = t->members ? trained_members_find(o->run, t->members, &dir, &weights, e)
+                         : trained_find(o->run, &dir, &weights, e);
+    t->weights = strdup(t->members || !weights ? o->run : weights);
+    NEED(t->weights, "out of memory for a path");
     if (ok) t->file = run_path(dir, "config.yaml");
     ok = ok && trained_has_ended(o, e);
-    ok = ok && (f = weights_open(t->weights, e)) && check_contract(o, f, t->weights, e);
+    ok = ok && (f = weights_open(weights, e)) && check_contract(o, f, weights, e);
     ok = ok && (opened = open_task(t, o, f, e));
-    ok = ok && agent_weights_suit(&t->task, t->weights, e) && take_data(t, o, dir, f, e) && load(t, e);
+    ok = ok && agent_weights_suit(&t->task, weights, e) && take_data(t, o, dir, f, e) && load(t, weights, f, e);
     t->task.options.saved = t->task.world.task.options.saved = NULL; // closed from here on
     safetensors_close(f);
     free(dir);
+    free(weights);
     if (ok) return true;
     agent_free(t->agent);
     actor_free(t->actor);

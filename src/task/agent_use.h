@@ -10,17 +10,18 @@ typedef struct {
     agent_task task;
     agent *agent;       // with the run's weights, in an environment without data; or NULL
     actor *actor;       // with the run's weights, a row for each stretch of the part; NULL without data
+    int members;        // of an ensemble, for all of which the actor answers; 0: none
     data_notes notes;   // about data that may not be meant for the weights
     split_part samples; // of the part; the newest bars of `latest`
-    char *weights;      // their path
-    char *file;         // the run's description
+    char *weights;      // their path; the directory of an ensemble
+    char *file;         // the description of the run, or of the first member
 } trained_agent;
 
 // True where a word names an agent's run, or a file of weights in one.
 bool trained_is_agent(const char *word);
 
-// Opens the run that the options name. Of its own data `part` alone is looked at, NULL: test. Other data (`data`) are
-// whole; so are the caller's dataset with its parts. `latest` asks for every bar up to the newest one
+// Opens the run, or the ensemble, that the options name. Of its own data `part` alone is looked at, NULL: test. Other
+// data (`data`) are whole; so are the caller's dataset with its parts. `latest` asks for every bar up to the newest one
 // (agent_data_open). Features are scaled as they were in training. ERR_INPUT where the run's own data are not those
 // that it was trained on, unless for the newest bars. The weights are used on any device, and take no more memory than
 // acting needs. On failure everything is undone.

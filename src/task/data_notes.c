@@ -31,7 +31,7 @@ static void count_trained_on(data_notes *n, const task *t, const char *part, con
         n->trained_on += data_notes_in_training(n, time[part_sample(samples, i)]);
 }
 
-static void check_description(data_notes *n, const char *file, const char *what) {
+void data_notes_description(data_notes *n, const char *file, const char *what) {
     if (!run_text_changed(file)) return;
     snprintf(n->warning[n->warnings++], DATA_WARNING_ROOM,
         "%s was changed after the run, so %s than the weights' own; put it back, or remove its last line", file, what);
@@ -41,7 +41,7 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
     const char *path, err *e) {
     contract *was, *is;
     *n = (data_notes){.trained_on = -1};
-    check_description(n, t->options.description.file, "these may be other samples");
+    data_notes_description(n, t->options.description.file, "these may be other samples");
     if (!contract_read(&was, f, path, e)) return false;
     if (!was) return true;
     is = task_contract(t);
@@ -54,9 +54,8 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
     return true;
 }
 
-void data_notes_described(data_notes *n, const char *file) {
+void data_notes_none(data_notes *n) {
     *n = (data_notes){.trained_on = -1};
-    check_description(n, file, "this may be another environment");
 }
 
 void data_notes_files(data_notes *n, const contract *own, const task *t) {

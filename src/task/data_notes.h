@@ -5,7 +5,7 @@
 
 #include "task/open.h"
 
-enum { DATA_WARNINGS = 5, DATA_WARNING_ROOM = 400 };
+enum { DATA_WARNINGS = 6, DATA_WARNING_ROOM = 400 };
 
 typedef struct {
     int64_t trained_on;  // samples within the time that the weights were trained on; -1: not known
@@ -24,8 +24,12 @@ bool data_notes_make(data_notes *n, const task *t, const char *part, const split
 // True where a sample that is known at this moment lies in the time of training; `trained_on` says that it is known.
 bool data_notes_in_training(const data_notes *n, int64_t known);
 
-// The same of weights whose environment has no data: about the run's description alone, a file.
-void data_notes_described(data_notes *n, const char *file);
+// Notes on weights whose environment has no data: none but on the description.
+void data_notes_none(data_notes *n);
+
+// Adds a note where a description of a run has changed since: "FILE was changed after the run, so WHAT than the
+// weights' own".
+void data_notes_description(data_notes *n, const char *file, const char *what);
 
 // Adds a note where the files of bars that a task is on are, by their names, of other instruments than those of `own`.
 void data_notes_files(data_notes *n, const contract *own, const task *t);

@@ -135,12 +135,11 @@ static void tell_changed(const fit *f) {
     tell(f, (task_event){.kind = TASK_RESUME, .line = line});
 }
 
-// True where the run computes as the other members of its ensemble do, after what has happened to the machine since.
-static bool is_alike(const fit *f, err *e) {
+bool fit_is_alike(const fit_member *member, const chosen *plan, err *e) {
     char differs[700];
-    if (!f->member || !chosen_differs(f->member->plan, &f->plan, differs, sizeof differs)) return true;
+    if (!member || !chosen_differs(member->plan, plan, differs, sizeof differs)) return true;
     return err_run(e, "member %d has another plan than the others: %s; go on with --resume once that is as it was",
-        f->member->number, differs);
+        member->number, differs);
 }
 
 // Weights to begin with must see the same columns and tell the same classes. Other differences are told: weights of
@@ -165,7 +164,7 @@ static bool make_trainer(fit *f, err *e) {
     f->config = task_description_text(t->config, e);
     task_chosen(t, &f->plan);
     f->contract = task_contract(t);
-    if (!f->config || !is_alike(f, e)) return false;
+    if (!f->config || !fit_is_alike(f->member, &f->plan, e)) return false;
     f->trainer = task_trainer(t, e);
     if (!f->trainer || !budget_holds(&t->budget, t->device, t->queue, e)) return false;
     f->metric = fit_judge_by(t, f->trainer, e);

@@ -1,4 +1,4 @@
-// Training: one run, or an ensemble whose members are runs one after another.
+// Training: one run, of a model or an agent, or an ensemble whose members are runs one after another.
 #ifndef TRADEWIND_TASK_FIT_H
 #define TRADEWIND_TASK_FIT_H
 
@@ -18,6 +18,10 @@ typedef struct {
     int number, of;     // from 1
     const chosen *plan; // of all members
 } fit_member;
+
+// True where a run computes as the other members of its ensemble do (NULL: it is none's), after what has happened to
+// the machine since; ERR_RUN otherwise.
+bool fit_is_alike(const fit_member *member, const chosen *plan, err *e);
 
 // One run, of an ensemble or (NULL) by itself. `stopped`: it was asked to stop and did.
 bool fit_run(const task_options *o, const fit_member *member, bool *stopped, err *e);

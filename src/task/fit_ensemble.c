@@ -1,8 +1,9 @@
 // Ensembles: members are trained one after another as runs, each by the ensemble's description with its own seed and
 // directory.
-#include "task/fit.h"
+#include "task/agent_fit.h"
 #include "task/keeper.h"
 #include "task/members.h"
+#include "train/agent_keys.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,7 +73,8 @@ static bool train_member(const ensemble *en, bool *stopped, err *e) {
         bool done = false;
         if (ok && by.o.resume) ok = members_done(by.dir, config, en->member.plan, &done, e);
         if (ok) tell(en, TASK_MEMBER, done);
-        ok = ok && (done || fit_run(&by.o, &en->member, stopped, e));
+        bool agent = agent_given(en->all->config);
+        ok = ok && (done || (agent ? agent_fit : fit_run)(&by.o, &en->member, stopped, e));
     }
     free(config);
     orders_done(&by);
@@ -116,7 +118,8 @@ static bool plan_ensemble(const ensemble *en, chosen *plan, err *e) {
     }
     free(config);
     orders_done(&by);
-    if (!ok || !task_open(&t, &quiet, e)) return false;
+    if (!ok || agent_given(en->all->config)) return ok && agent_fit_plan(&quiet, plan, e);
+    if (!task_open(&t, &quiet, e)) return false;
     ok = fit_batch_suits(&t, e) && could_train(&t, !en->o->resume, e) && task_settle(en->all, &t, e);
     if (ok) task_chosen(&t, plan);
     if (ok) task_tell(&en->o->listener, &(task_event){.kind = TASK_KEYS, .task = &t});

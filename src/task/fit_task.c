@@ -74,9 +74,8 @@ bool task_fit(const task_options *o, err *e) {
     fit_orders f;
     bool stopped = false;
     if (!fit_prepare(&f, o, e)) return false;
-    bool agent = agent_given(f.described.config), several = !agent && f.described.settings.ensemble > 1, ok = true;
-    if (agent) ok = agent_fit(&f.options, e);
-    if (!agent && !several) ok = fit_run(&f.options, NULL, &stopped, e);
+    bool agent = agent_given(f.described.config), several = f.described.settings.ensemble > 1, ok = true;
+    if (!several) ok = (agent ? agent_fit : fit_run)(&f.options, NULL, &stopped, e);
     task_close(&f.described);
     return several ? fit_ensemble(o, e) : ok;
 }

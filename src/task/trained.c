@@ -5,6 +5,7 @@
 #include "task/ensemble.h"
 #include "task/members.h"
 #include "task/scale.h"
+#include "task/trained_members.h"
 
 #include <errno.h>
 #include <math.h>
@@ -57,43 +58,11 @@ bool trained_find(const char *word, char **dir, char **weights, err *e) {
     return err_input(e, "%s: is not in a run's directory, which has a config.yaml; name a run's directory", word);
 }
 
-static char *member_weights(const char *ensemble, int k) {
-    char *dir = members_dir(ensemble, k), *path = run_path(dir, "best.safetensors");
-    free(dir);
-    return path;
-}
-
-// True where a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
-static bool is_unfinished(const char *dir) {
-    db_summary sum;
-    err unused;
-    char *path = run_path(dir, "run.db");
-    db_reader *db = db_reader_open(path, &unused);
-    bool unfinished = db && db_read(db, &sum, &unused) && strcmp(sum.status, "done") != 0;
-    db_reader_close(db);
-    free(path);
-    return unfinished;
-}
-
-static bool is_trained(const char *ensemble, int k) {
-    struct stat st;
-    char *dir = members_dir(ensemble, k), *weights = member_weights(ensemble, k);
-    bool is = stat(weights, &st) == 0 && !is_unfinished(dir);
-    free(dir);
-    free(weights);
-    return is;
-}
-
-// An ensemble's first member stands for all until the others are asked.
-static bool find_members(trained *t, const char *word, char **dir, char **weights, err *e) {
-    bool all = !is_unfinished(word);
-    for (int k = 1; all && k <= t->members; k++) all = is_trained(word, k);
-    if (!all)
-        return err_input(
-            e, "%s: its members are not all trained; go on with `tradewind train %s/config.yaml --resume`", word, word);
-    *dir = members_dir(word, 1);
-    *weights = member_weights(word, 1);
-    return true;
+// The ensemble's own description says how many members there are.
+static void check_ensemble(trained *t, const char *dir) {
+    char *file = run_path(dir, "config.yaml");
+    data_notes_description(&t->notes, file, "these may be other members");
+    free(file);
 }
 
 static const char *part_asked(const trained_options *o) {
@@ -198,34 +167,10 @@ static bool take_trivial(trained *t, const safetensors *f, const char *path, err
     return t->task.job.forecasts ? take_mean(t, f, path, e) : take_shares(t, f, path, e);
 }
 
-// Members
-
-// True where one file has the scales of the other, to the bit.
-static bool same_scales(const safetensors *a, const safetensors *b) {
-    int more = 0;
-    for (int i = 0; i < safetensors_count(a); i++) {
-        const safetensors_entry *x = safetensors_at(a, i), *y = safetensors_find(b, x->name);
-        if (strncmp(x->name, "scaler.", 7) != 0) continue;
-        if (!y || x->bytes != y->bytes || memcmp(x->data, y->data, x->bytes) != 0) return false;
-        more++;
-    }
-    for (int i = 0; i < safetensors_count(b); i++) more -= strncmp(safetensors_at(b, i)->name, "scaler.", 7) == 0;
-    return more == 0;
-}
-
 // Members share the inputs that were made ready for the first of them.
 static bool check_members(const trained *t, const char *ensemble, const safetensors *first, err *e) {
     contract *is = task_contract(&t->task);
-    bool ok = true;
-    for (int k = 2; ok && k <= t->members; k++) {
-        char *path = member_weights(ensemble, k);
-        safetensors *f = weights_open(path, e);
-        ok = f && contract_fits(f, path, is, CONTRACT_ALL & ~CONTRACT_SCALER, e) &&
-             (same_scales(first, f) ||
-                 err_input(e, "%s: has other scales than member 1; train the ensemble again", path));
-        safetensors_close(f);
-        free(path);
-    }
+    bool ok = trained_members_agree(ensemble, t->members, is, CONTRACT_ALL, first, e);
     contract_free(is);
     return ok;
 }
@@ -237,7 +182,7 @@ static bool open_predictor(trained *t, const char *weights, err *e) {
 }
 
 bool trained_has_ended(const trained_options *o, err *e) {
-    if (!o->finished || !is_unfinished(o->run)) return true;
+    if (!o->finished || !trained_is_unfinished(o->run)) return true;
     return err_input(e, "%s: is not trained to its end", o->run);
 }
 
@@ -247,11 +192,13 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     safetensors *f = NULL;
     bool opened = false;
     if (!members_of(o->run, &t->members, e)) return false;
-    bool ok = t->members ? find_members(t, o->run, &dir, &weights, e) : trained_find(o->run, &dir, &weights, e);
+    bool ok = t->members ? trained_members_find(o->run, t->members, &dir, &weights, e)
+                         : trained_find(o->run, &dir, &weights, e);
     ok = ok && trained_has_ended(o, e) && (f = weights_open(weights, e));
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
     ok = ok && choose_part(t, o, e) && data_notes_make(&t->notes, &t->task, t->part, &t->samples, f, weights, e) &&
          take_trivial(t, f, weights, e);
+    if (ok && t->members) check_ensemble(t, o->run);
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);
     t->task.options.saved = NULL; // closed from here on
     t->task.options.saved_path = NULL;
@@ -294,7 +241,7 @@ static bool predict_members(trained *t, float *all, int64_t n, err *e) {
     const float *member[MEMBERS_MOST];
     bool ok = true;
     for (int k = 0; ok && k < t->members; k++) {
-        char *weights = member_weights(t->weights, k + 1);
+        char *weights = trained_member_weights(t->weights, k + 1);
         member[k] = all + k * n;
         ok = predictor_load(t->predictor, weights, e) &&
              inference_predict(predictor_inference(t->predictor), &t->samples, all + k * n, e) &&

@@ -102,8 +102,8 @@ bool agent_complete(config *c, err *e) {
 }
 
 // Keys of other sections that an agent reads. A name that ends with * stands for all that begin like it.
-static const char *const read[] = {"agent", "agent.*", "model.*", "run.*", "on_event.*", "train.seed", "train.patience",
-    "train.init_from", "train.checkpoint_every", "train.checkpoint_minutes", "train.keep_checkpoints",
+static const char *const read[] = {"agent", "agent.*", "model.*", "run.*", "on_event.*", "train.seed", "train.ensemble",
+    "train.patience", "train.init_from", "train.checkpoint_every", "train.checkpoint_minutes", "train.keep_checkpoints",
     "gpu_optimization.use_mixed_precision", "gpu_optimization.max_memory_gb", "gpu_optimization.memory_fraction",
     "gpu_optimization.max_host_memory_gb", "gpu_optimization.memory_monitoring", "gpu_optimization.monitoring_interval",
     "gpu_optimization.gradient_accumulation_steps", "gpu_optimization.dynamic_batch_sizing"};

@@ -263,6 +263,71 @@ static void a_locked_state_is_told(void **state) {
     matches("err", "no/such/k\\.db");
 }
 
+// Runs a line in a place where the folder `closed` cannot be written, also by root; false where the machine lets
+// nobody make one.
+static bool in_closed_folder(const char *line, int *status) {
+    char all[1200];
+    enum { NONE = 99 };
+    put_text("closed.sh", "mount --bind closed closed && mount -o remount,ro,bind closed || exit 99\n");
+    snprintf(all, sizeof all, "echo '%s' >> closed.sh; unshare %s sh -c '. ./closed.sh' > out 2> err", line,
+        geteuid() ? "-rm" : "-m");
+    int end = system(all);
+    *status = WIFEXITED(end) ? WEXITSTATUS(end) : -1;
+    return *status != NONE && *status != 127 && !file_holds("err", "unshare");
+}
+
+// A state on a disk that has become read-only: it is told, what others hold is closed, and nothing is lost.
+static void a_read_only_state_is_told(void **state) {
+    (void)state;
+    int status;
+    char line[600];
+    int64_t bars = put_held();
+    assert_int_equal(system("mkdir closed && mv k.db closed/"), 0);
+    snprintf(line, sizeof line, "%s live mlp --feed replay:b.csv -q --history none --state closed/k.db --exec i.jsonl",
+        TRADEWIND_BINARY);
+    if (!in_closed_folder(line, &status)) skip();
+    assert_int_equal(status, 2);
+    matches("err", "^tradewind: closed/k\\.db\\.lock: cannot be written: Read-only file system; [^\n]*\n$");
+    matches("i.jsonl", "^\\{\"id\":[0-9]+,\"symbol\":\"\",\"position\":0.0,[^\n]*\n$");
+    snprintf(line, sizeof line, "%s live --status closed/k.db", TRADEWIND_BINARY);
+    assert_true(in_closed_folder(line, &status) && status == 0 && file_holds("out", "no session runs"));
+    snprintf(
+        line, sizeof line, "%s live mlp --feed replay:b.csv -q --history none --state closed/new.db", TRADEWIND_BINARY);
+    assert_true(in_closed_folder(line, &status) && status == 2);
+    walk_put("b.csv", N, SPAN, 5);
+    assert_true(bars < N && RUN(WORDS("closed/k.db", "live.durable=process")) == 0);
+    kept_same("whole.db", "closed/k.db");
+}
+
+// The same while a session runs: its open files take no more.
+static void a_state_that_becomes_read_only_is_told(void **state) {
+    (void)state;
+    char line[700];
+    int status;
+    snprintf(line, sizeof line,
+        "(head -n 400 b.csv; while [ ! -e go ]; do sleep 0.02; done; tail -n +401 b.csv) | exec %s live mlp --feed - "
+        "-q "
+        "--history none --state k.db --exec i.jsonl live.late=none live.stale=none live.max_loss=none "
+        "live.max_day_loss=none live.max_exposure=none live.max_orders=none live.outside_share=none 2> err",
+        TRADEWIND_BINARY);
+    pid_t child = fork();
+    if (!child) _exit(WEXITSTATUS(system(line)));
+    struct stat st;
+    for (int i = 0; i < 3000 && (stat("i.jsonl", &st) != 0 || !st.st_size); i++) usleep(20000);
+    bool closed = system("chattr +i k.db k.db-wal 2> /dev/null") == 0;
+    assert_int_equal(system("touch go"), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(system("chattr -i k.db k.db-wal 2> /dev/null; true"), 0);
+    if (!closed) skip(); // nobody may do so here
+    assert_int_equal(WEXITSTATUS(status), 1);
+    matches("err", "^tradewind: k\\.db: cannot be written: [^\n]*\n$");
+    char *text = slurp("i.jsonl"), *last = strrchr(text, '{');
+    assert_true(last > text && strstr(last, "\"position\":0.0"));
+    free(text);
+    assert_int_equal(RUN(WORDS("k.db", "live.durable=process")), 0);
+    kept_same("whole.db", "k.db");
+}
+
 // Limits
 
 static void positions_are_cut(void **state) {
@@ -403,6 +468,8 @@ int main(void) {
         TEST(a_stop_comes_before_the_first_bar),
         TEST(a_state_of_other_settings_says_so),
         TEST(intents_are_not_put_behind_bars),
+        TEST(a_read_only_state_is_told),
+        TEST(a_state_that_becomes_read_only_is_told),
         TEST(a_locked_state_is_told),
         TEST(positions_are_cut),
         TEST(a_days_loss_ends_the_day),

@@ -136,8 +136,6 @@ static void mistakes_are_told(void **state) {
     complains(RUN("walk", "walk.yaml", "walk.importance=true"),
         "walk.importance=true: walk.importance: importance of columns is not measured for agents; leave it out");
     complains(
-        RUN("walk", "walk.yaml", "train.ensemble=2"), "train.ensemble=2: train.ensemble: agents have no ensembles.*");
-    complains(
         RUN("walk", "walk.yaml", "agent.limit=600"), "set.npz: is shorter than an episode: the part train has .*");
     complains(
         RUN("walk", "walk.yaml", "agent.batch_size=48"), "agent.batch_size=48: agent.batch_size: a rollout of 2 .*");

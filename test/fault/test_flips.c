@@ -10,12 +10,14 @@
 #include "cpu/cpu.h"
 #include "data/npz.h"
 #include "data/walk.h"
+#include "live/kept.h"
 #include "run/checkpoint.h"
 #include "run/db.h"
 #include "run/results.h"
 #include "run/same.h"
 #include "run/weights.h"
 #include "support.h"
+#include "task/members.h"
 #include "task/source.h"
 #include "train/wisdom.h"
 
@@ -270,6 +272,80 @@ static outcome read_description(const kind *k, int64_t nth) {
     return NO_EFFECT;
 }
 
+// The same of an agent in an environment without data.
+static outcome read_agent_description(const kind *k, int64_t nth) {
+    (void)nth;
+    int status = RUN("evaluate", "player", "--json", "--device=cpu");
+    if (status != 0) {
+        complains(status, ".*");
+        return REFUSED;
+    }
+    if (file_holds("out", k->path)) return TOLD;
+    same_bytes("out", "whole.player");
+    return NO_EFFECT;
+}
+
+// The same of an ensemble, whose description says how many members there are.
+static outcome read_team(const kind *k, int64_t nth) {
+    (void)nth;
+    int status = RUN("predict", "team", "-o", "p.csv", "--device=cpu");
+    if (status != 0) {
+        complains(status, ".*");
+        return REFUSED;
+    }
+    if (file_holds("out", k->path)) return TOLD;
+    same_bytes("p.csv", "team.csv");
+    return NO_EFFECT;
+}
+
+// A plan is refused, or the run goes on as it did.
+static outcome read_plan(const kind *k, int64_t nth) {
+    err e;
+    chosen c;
+    bool there;
+    char dir[64];
+    (void)nth;
+    snprintf(dir, sizeof dir, "%.*s", (int)(strrchr(k->path, '/') - k->path), k->path);
+    if (!members_plan(dir, &c, &there, &e)) return refuse(k, &e);
+    shell("rm -rf made && cp -r %s made", dir);
+    resume(k->stem, NULL);
+    return NO_EFFECT;
+}
+
+// Live sessions
+
+static char *kept; // by a session that went on from the state as it was
+
+// The state is flipped between two sessions: the second refuses it, or ends with the same rows.
+static outcome read_state(const kind *k, int64_t nth) {
+    (void)nth;
+    shell("rm -f now.db* && cp %s now.db", k->path);
+    int status = RUN("live", "traded", "--feed", "replay:late.csv", "--state", "now.db", "--device=cpu", "-q");
+    if (status != 0) {
+        matches("err", "^tradewind: now.db: [^\n]+\n$");
+        int looks = RUN("live", "--status", "now.db");
+        if (looks == 0) fail_msg("a session refuses the state, and its figures are shown");
+        return REFUSED;
+    }
+    char *is = kept_text("now.db");
+    if (strcmp(is, kept) != 0) fail_msg("another session follows");
+    free(is);
+    return NO_EFFECT;
+}
+
+static void put_state(void) {
+    shell("cp -r judged traded && rm traded/walk.json && head -n 640 bars.csv >past.csv");
+    shell("(head -n 1 bars.csv && sed -n 641,680p bars.csv) >early.csv");
+    shell("(head -n 1 bars.csv && sed -n 681,701p bars.csv) >late.csv");
+    if (RUN("live", "traded", "--feed", "replay:early.csv", "--history", "past.csv", "--state", "live.db",
+            "--device=cpu", "-q") != 0)
+        matches("err", "^$");
+    shell("cp live.db now.db");
+    if (RUN("live", "traded", "--feed", "replay:late.csv", "--state", "now.db", "--device=cpu", "-q") != 0)
+        matches("err", "^$");
+    kept = kept_text("now.db");
+}
+
 // The folder of `put_documents` holds a walk too, which is one more document.
 static void put_documents(void) {
     err e;
@@ -345,6 +421,16 @@ static void put_agent(void) {
     shell("mv out whole.played");
 }
 
+// An agent and an ensemble whose descriptions are flipped, and what they do as they were.
+static void put_players(void) {
+    shell("cp -r played player");
+    assert_int_equal(RUN("evaluate", "player", "--json", "--device=cpu"), 0);
+    shell("mv out whole.player");
+    assert_int_equal(
+        RUN("train", "bars.yaml", "run.dir=team", "train.ensemble=3", "train.epochs=1", "--device=cpu", "-q"), 0);
+    assert_int_equal(RUN("predict", "team", "-o", "team.csv", "--device=cpu", "-q"), 0);
+}
+
 // A directory with two checkpoints of a run: one to flip, and an earlier one beside it.
 static void put_checkpoint(const char *dir, const char *from, const char *name, const char *beside) {
     shell("cp -r %s %s && cd %s && ls last.safetensors checkpoint_* | grep -vx -e '%s' -e '%s' | xargs rm -f", from,
@@ -384,8 +470,11 @@ static void put_inputs(char newest[64]) {
     put_rows("shown/run.db");
     put_shown();
     put_agent();
+    put_players();
     put_checkpoint("of_agent", "half_agent", "last.safetensors", "checkpoint_epoch_1.safetensors");
     put_documents();
+    put_state();
+    shell("cp -r half_bars planned && cp -r half_agent planned_agent");
 }
 
 // Flipping
@@ -437,6 +526,11 @@ static void no_flip_is_believed(void **state) {
         {"run.db", "shown/run.db", read_db, .stem = "bars"},
         {"tuning", wisdom, read_wisdom, .stem = "bars"},
         {"description", "judged/config.yaml", read_description, .stem = "bars"},
+        {"an agent's description", "player/config.yaml", read_agent_description, .stem = "agent"},
+        {"an ensemble's description", "team/config.yaml", read_team, .stem = "bars"},
+        {"plan", "planned/plan.yaml", read_plan, .stem = "bars"},
+        {"an agent's plan", "planned_agent/plan.yaml", read_plan, .stem = "agent"},
+        {"state of a session", "live.db", read_state, .stem = "bars"},
         {"evaluation.json", "judged/evaluation.json", read_document, .document = RESULTS_EVALUATION},
         {"backtest.json", "judged/backtest.json", read_document, .document = RESULTS_BACKTEST},
         {"signal.json", "judged/signal.json", read_document, .document = RESULTS_SIGNAL},
@@ -455,6 +549,7 @@ static void no_flip_is_believed(void **state) {
     free(wisdom);
     free(inspected);
     free(listed);
+    free(kept);
     for (int k = 0; k < RESULTS_KINDS; k++) json_decref(documents[k]);
 }
 

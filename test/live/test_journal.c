@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -85,6 +86,53 @@ static void what_cannot_be_read_is_one(void **state) {
     journal_close(j);
 }
 
+static void put_rows(journal *j) {
+    static const bar one = {.time = 900, .end = 1800, .open = 5, .high = 6, .low = 4, .close = 5.5};
+    static const float answer[] = {0.25f, 0.75f};
+    err e = {0};
+    books_trade trade = {.trade = {.units = 3, .result = 7}, .entry = 900, .exit = 1800};
+    support_ok(journal_begin(j, &e), &e);
+    journal_put_bar(j, "GOLD", 0, &one);
+    journal_put_decision(j, &(journal_decision){.symbol = "GOLD", .bar = one, .answer = answer, .width = 2});
+    for (int i = 0; i < 2; i++) journal_put_intent(j, &(journal_intent){.symbol = "GOLD", .time = 1800});
+    journal_put_trade(j, "GOLD", &trade);
+    journal_put_state(j, "GOLD", 1800, "state", 5);
+    journal_put_event(j, 1, 1800, "GOLD", "stop", "", "as it was");
+    for (int i = 0; i < 2; i++) journal_put_word(j, "key", i ? "word" : "replaced");
+    support_ok(journal_commit(j, &e), &e);
+}
+
+// Rows that are added, replaced and changed by a session are whole; one value that another changes in any table is
+// found, by a session and by whoever looks.
+static void changed_rows_are_refused(void **state) {
+    (void)state;
+    static const char *const changes[][2] = {{"words", "UPDATE words SET text = 'wore'"},
+        {"bars", "UPDATE bars SET close = close + 1e-9"}, {"decisions", "UPDATE decisions SET answer = '[0.25,0.76]'"},
+        {"intents", "UPDATE intents SET status = 'open'"}, {"intents", "DELETE FROM intents WHERE id = 1801"},
+        {"trades", "UPDATE trades SET result = 8"}, {"states", "UPDATE states SET state = x'00'"},
+        {"events", "UPDATE events SET text = 'as it is'"}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        err e = {0};
+        char want[64];
+        sqlite3 *other;
+        unlink("s.db");
+        for (int again = 0; again < 2; again++) {
+            journal *j = journal_open("s.db", false, &e);
+            support_ok(j != NULL, &e);
+            put_rows(j);
+            journal_close(j);
+        }
+        assert_int_equal(sqlite3_open("s.db", &other), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(other, changes[i][1], NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(other);
+        snprintf(want, sizeof want, "s.db: the rows of its table %s do not fit", changes[i][0]);
+        assert_null(journal_open("s.db", false, &e));
+        if (e.kind != ERR_INPUT || !strstr(e.text, want)) fail_msg("%s: %s", changes[i][1], e.text);
+        assert_null(journal_read("s.db", &e));
+        if (e.kind != ERR_INPUT || !strstr(e.text, want)) fail_msg("%s: %s", changes[i][1], e.text);
+    }
+}
+
 // Ids are the seconds of the close, so that a state that is begun later has larger ones; rising, whatever the closes.
 static void ids_rise_from_state_to_state(void **state) {
     (void)state;
@@ -132,6 +180,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(what_is_not_there_is_no_failure),
         TEST(what_cannot_be_read_is_one),
+        TEST(changed_rows_are_refused),
         TEST(ids_rise_from_state_to_state),
         TEST(answers_are_not_cut),
     };

@@ -311,7 +311,8 @@ static void bad_input_is_told(void **state) {
         {"agent.ent_coef.to=1", "agent.ent_coef.from: is missing"},
         {"agent.lstm=-1", "agent.lstm: must be an integer from 0"},
         {"agent.limit=0", "agent.limit: must be an integer from 1 to .* or auto"},
-        {"train.ensemble=2", "train.ensemble: agents have no ensembles yet"},
+        {"train.ensemble=2",
+            "train.ensemble: members decide together at the bars of agent.env: market, and cartpole has none; "},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) refuses(train("run.dir=made", all[i][0], NULL), all[i][1]);
     put_text("none.yaml", "agent: {n_envs: 2}\n");
