@@ -26,7 +26,6 @@ lstm_reference has no grad.NAME, which keeps the file under the size limit; grad
 """
 import copy
 import dataclasses
-import pathlib
 import sys
 from typing import Callable
 
@@ -34,6 +33,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+import cases
 from models import Lstm, LstmDeep, Mlp, NBeats, Transformer
 from tensors import save
 
@@ -224,22 +224,5 @@ def make(case, directory):
           f"{norms.max():.3f}, largest relative error of a float32 gradient {error:.1e}")
 
 
-def main():
-    wanted = sys.argv[2:] or [case.name for case in CASES]
-    unknown = set(wanted) - {case.name for case in CASES}
-    if len(sys.argv) < 2 or unknown:
-        what = f"no case {', '.join(sorted(unknown))}" if unknown else "the directory to write to is needed"
-        print(f"make_golden.py: {what}", file=sys.stderr)
-        return 2
-    torch.use_deterministic_algorithms(True)
-    torch.set_num_threads(1)
-    directory = pathlib.Path(sys.argv[1])
-    directory.mkdir(parents=True, exist_ok=True)
-    for case in CASES:
-        if case.name in wanted:
-            make(case, directory)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run(CASES, make))

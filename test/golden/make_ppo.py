@@ -15,7 +15,6 @@ hold the settings. The bounds are torch.clamp of the mean value loss and of the 
 """
 import copy
 import dataclasses
-import pathlib
 import sys
 
 import torch
@@ -23,6 +22,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.distributions import Categorical, Normal
 
+import cases
 from tensors import save
 
 SIZE_LIMIT = 50_000
@@ -184,21 +184,5 @@ def make(case, directory):
           ", ".join(f"{k} {float(v):.5f}" for k, v in told.items()))
 
 
-def main():
-    wanted = sys.argv[2:] or [case.name for case in CASES]
-    unknown = set(wanted) - {case.name for case in CASES}
-    if len(sys.argv) < 2 or unknown:
-        what = f"no case {', '.join(sorted(unknown))}" if unknown else "the directory to write to is needed"
-        print(f"make_ppo.py: {what}", file=sys.stderr)
-        return 2
-    torch.set_num_threads(1)
-    directory = pathlib.Path(sys.argv[1])
-    directory.mkdir(parents=True, exist_ok=True)
-    for case in CASES:
-        if case.name in wanted:
-            make(case, directory)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run(CASES, make))

@@ -17,7 +17,6 @@ The loss is that of make_ppo.py.
 """
 import copy
 import dataclasses
-import pathlib
 import sys
 
 import torch
@@ -25,6 +24,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 from torch.distributions import Categorical, Normal
 
+import cases
 from models import Stream, make_head, make_projection
 from tensors import save
 
@@ -213,21 +213,5 @@ def make(case, directory):
     print(f"{path.name}: {size} bytes, loss {float(total):.5f}, {clipped:.2f} of the ratios are clipped")
 
 
-def main():
-    wanted = sys.argv[2:] or [case.name for case in CASES]
-    unknown = set(wanted) - {case.name for case in CASES}
-    if len(sys.argv) < 2 or unknown:
-        what = f"no case {', '.join(sorted(unknown))}" if unknown else "the directory to write to is needed"
-        print(f"make_ppo_nets.py: {what}", file=sys.stderr)
-        return 2
-    torch.set_num_threads(1)
-    directory = pathlib.Path(sys.argv[1])
-    directory.mkdir(parents=True, exist_ok=True)
-    for case in CASES:
-        if case.name in wanted:
-            make(case, directory)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(cases.run(CASES, make))
