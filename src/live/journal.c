@@ -1,10 +1,9 @@
 #include "live/journal.h"
 
 #include "base/file.h"
-#include "base/format.h"
 #include "base/json.h"
 #include "base/network.h"
-#include "run/row_sums.h"
+#include "run/live_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { FORMAT = 1, LOG_MOST = 1000, BUSY_MS = 2000, APPLICATION = 0x74776c76 }; // "twlv"
+enum { LOG_MOST = 1000, BUSY_MS = 2000 };
 
 static const char schema[] =
     "BEGIN IMMEDIATE;"
@@ -46,28 +45,6 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS memories (symbol TEXT PRIMARY KEY, time INTEGER, weights TEXT, memory BLOB);"
     "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, at REAL, time INTEGER, symbol TEXT, kind TEXT,"
     "  answer TEXT, text TEXT);";
-
-static const row_sums_table tables[] = {
-    {"words", "words", "key, text", NULL, false},
-    {"bars", "bars", "symbol, frame, time, end, open, high, low, close, volume, spread", NULL, false},
-    {"decisions", "decisions",
-        "symbol, time, end, kind, inputs, answer, score, volatility, side, units, stop, target, changes, equity, why, "
-        "made",
-        NULL, false},
-    {"intents", "intents", "id, symbol, time, until, units, lots, stop, target, price, sent, status, filled", NULL,
-        false},
-    {"trades", "trades",
-        "id, symbol, units, entry, exit, entry_price, exit_price, result, commission, swap, reason, value, traded, "
-        "cost",
-        NULL, false},
-    {"books", "books",
-        "symbol, time, units, stop, target, cash, equity, entry, entry_price, held, order_units, order_stop, "
-        "order_target, numbers",
-        NULL, false},
-    {"states", "states", "symbol, time, state", NULL, false},
-    {"events", "events", "id, at, time, symbol, kind, answer, text", NULL, false},
-};
-enum { TABLES = sizeof tables / sizeof *tables };
 
 typedef enum {
     PUT_BAR,
@@ -174,22 +151,10 @@ static bool take_lock(journal *j, err *e) {
     return ok;
 }
 
-static int number_of(sqlite3 *file, const char *sql) {
-    sqlite3_stmt *st = NULL;
-    bool ok = sqlite3_prepare_v2(file, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
-    int n = ok ? sqlite3_column_int(st, 0) : -1;
-    sqlite3_finalize(st);
-    return n;
-}
-
 static bool is_ours(journal *j, err *e) {
-    int application = number_of(j->file, "PRAGMA application_id"), version = number_of(j->file, "PRAGMA user_version");
-    int tables = application || version < 0 ? 1 : number_of(j->file, "SELECT count(*) FROM sqlite_master");
-    if (application < 0 || version < 0 || tables < 0) return fail(j, "cannot be read", e);
-    if (application == 0 && tables == 0) return true;
-    if (application != APPLICATION)
-        return err_input(e, "%s: is another program's database; name another file with --state", j->path);
-    return format_known(j->path, version, FORMAT, e);
+    live_file_state state = live_file_known(j->file, j->path, e);
+    if (state == LIVE_FILE_FAILED) return fail(j, "cannot be read", e);
+    return state != LIVE_FILE_FOREIGN;
 }
 
 static int on_commit(void *arg, sqlite3 *file, const char *name, int pages) {
@@ -226,15 +191,8 @@ static bool are_trees_whole(journal *j, err *e) {
 
 // True where all that is read back is as it was written, at one moment.
 static bool is_whole(journal *j, err *e) {
-    const char *table = "";
     if (!execute(j, "BEGIN")) return fail(j, "cannot be read", e);
-    row_sums_state state = row_sums_check(j->file, tables, TABLES, false, &table);
-    bool ok = state != ROW_SUMS_FAILED || fail(j, "cannot be read", e);
-    if (state == ROW_SUMS_DAMAGED)
-        ok = err_input(e,
-            "%s: the rows of its table %s do not fit their sum: it is damaged, or another program has written to it; "
-            "name another --state",
-            j->path, table);
+    bool ok = live_file_vouch(j->file, j->path, e) || (e->kind == ERR_NONE && fail(j, "cannot be read", e));
     ok = ok && are_trees_whole(j, e);
     execute(j, "COMMIT");
     return ok;
@@ -247,7 +205,8 @@ static bool prepare(journal *j, bool power, err *e) {
     sqlite3_busy_timeout(j->file, BUSY_MS);
     sqlite3_wal_hook(j->file, on_commit, j);
     if (!is_ours(j, e)) return false;
-    if (!execute(j, sql) || !execute(j, schema) || !row_sums_keep(j->file, tables, TABLES) || !execute(j, "COMMIT"))
+    if (!execute(j, sql) || !execute(j, schema) || !row_sums_keep(j->file, live_file_tables, LIVE_FILE_TABLES) ||
+        !execute(j, "COMMIT"))
         return fail(j, "cannot be written", e);
     if (!is_whole(j, e)) return false;
     for (int k = 0; k < STATEMENTS; k++)
