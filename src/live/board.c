@@ -166,7 +166,6 @@ static bool make_data(board *b, const board_options *o, err *e) {
     d->target = like->target ? target : NULL;
     d->time = b->time = dataset_take(d, &at, b->series, sizeof *b->time);
     d->price = b->price = dataset_take(d, &at, b->series, sizeof *b->price);
-    for (int s = 0; s < b->series; s++) b->price[s] = 1;
     d->about = json_deep_copy(like->about);
     return true;
 }

@@ -44,7 +44,9 @@ typedef struct {
     double low, high;
 } seen_prices;
 
+// A price of 0 is not known yet, as of an instrument of a live board before its first bar.
 static void look(seen_prices *of, const contract *weights, const char *symbol, double price) {
+    if (price <= 0) return;
     if (!of->samples || price < of->low) of->low = price;
     if (!of->samples || price > of->high) of->high = price;
     of->samples++;
