@@ -50,7 +50,7 @@ static bool is_large(const call *c) {
     bool low = s.type == DTYPE_BF16 || s.type == DTYPE_F16;
     int64_t least = c->products == PRODUCTS_LIBRARY ? WANTED_LEAST : PRODUCTS_LEAST;
     if (c->products == PRODUCTS_OWN) return false;
-    if (!low && !(s.type == DTYPE_F32 && c->tf32)) return false;
+    if (!low && s.type != DTYPE_F32) return false;
     if (!is_source(&c->in[0], s.type) || !is_weight(&c->in[1], s.type) || !is_weight(&c->in[2], s.type)) return false;
     if (c->backward && (!is_source(&c->dout[0], s.type) || !is_source(&c->din[0], s.type))) return false;
     return is_side(s.I) && is_side(s.O) && s.rows >= SIDE_LEAST && s.rows * s.I * s.O >= least;
@@ -60,17 +60,18 @@ static bool is_large(const call *c) {
 
 static blaslt_shape shape_forward(const call *c) {
     sizes s = sizes_of(c);
-    return blaslt_shape{s.rows, s.O, s.I, s.type, s.type, false, false, c->in[2].shape.rank > 0, s.act == ACT_RELU};
+    return blaslt_shape{
+        s.rows, s.O, s.I, s.type, s.type, false, false, c->tf32, c->in[2].shape.rank > 0, s.act == ACT_RELU};
 }
 
 static blaslt_shape shape_dx(const call *c) {
     sizes s = sizes_of(c);
-    return blaslt_shape{s.rows, s.I, s.O, s.type, c->din[0].type, false, true, false, false};
+    return blaslt_shape{s.rows, s.I, s.O, s.type, c->din[0].type, false, true, c->tf32, false, false};
 }
 
 static blaslt_shape shape_dw(const call *c) {
     sizes s = sizes_of(c);
-    return blaslt_shape{s.O, s.I, s.rows, s.type, DTYPE_F32, true, true, false, false};
+    return blaslt_shape{s.O, s.I, s.rows, s.type, DTYPE_F32, true, true, c->tf32, false, false};
 }
 
 // Backward reads what forward has kept: it is taken only where forward was.

@@ -97,7 +97,7 @@ static bool layout_make(const blaslt *l, cublasLtMatrixLayout_t *to, dtype t, in
 // The library thinks in columns: to it our rows are columns, every matrix is turned, and the product is b times a.
 static bool describe_product(const blaslt *l, blaslt_way *w) {
     const blaslt_shape *s = &w->shape;
-    cublasComputeType_t compute = s->type == DTYPE_F32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    cublasComputeType_t compute = s->tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     cublasOperation_t first = s->turned_b ? CUBLAS_OP_N : CUBLAS_OP_T, second = s->turned_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint32_t end = s->bias ? (s->relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS)
                            : (s->relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT);
@@ -138,7 +138,8 @@ static bool choose_algorithm(const blaslt *l, blaslt_way *w) {
 
 static bool is_same(const blaslt_shape *a, const blaslt_shape *b) {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->type == b->type && a->to_type == b->to_type &&
-           a->turned_a == b->turned_a && a->turned_b == b->turned_b && a->bias == b->bias && a->relu == b->relu;
+           a->turned_a == b->turned_a && a->turned_b == b->turned_b && a->tf32 == b->tf32 && a->bias == b->bias &&
+           a->relu == b->relu;
 }
 
 // The library loads a kernel at its first use, which a recording forbids unless the mode says that it is no part of it.

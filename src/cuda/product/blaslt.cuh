@@ -15,11 +15,12 @@
 enum { BLASLT_ROOM = 32 << 20 };
 
 // to [m][n] = a [m][k] times b [n][k]', all with rows one after another; operands that are `turned` lie as [k][m] and
-// [k][n]. Operands have one type: bf16, fp16, or fp32 that is rounded to tf32.
+// [k][n]. Operands have one type: bf16, fp16 or fp32, which may be rounded to tf32.
 typedef struct {
     int64_t m, n, k;
     dtype type, to_type;
     bool turned_a, turned_b;
+    bool tf32;       // of fp32
     bool bias, relu; // bias: n values of to_type
 } blaslt_shape;
 
