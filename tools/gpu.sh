@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the card's tests from a folder of built binaries. Fails where a test fails, and where there is no card.
 #
-#   tools/gpu.sh test FOLDER       operators, golden numbers, whole runs; the first three also from compute_75 PTX alone
+#   tools/gpu.sh test FOLDER       operators, golden numbers, agents, whole runs; all but whole runs also from compute_75
+#                                  PTX alone
 #   tools/gpu.sh resume FOLDER     an LSTM's run that is killed again and again ends with the bits of one that is not
 #   tools/gpu.sh sanitize FOLDER   operators under compute-sanitizer's memcheck, racecheck and initcheck, in parts that run
 #                                  side by side on one card; a line for each tool and test with the count of its errors
@@ -94,10 +95,10 @@ resumes() {
 }
 
 test_all() {
-    for name in meaning ops fuse golden ppo_golden ppo_nets card card_equal card_curve card_many card_resume card_stream card_memory; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
+    for name in meaning ops fuse golden ppo_golden ppo_nets agent card card_equal card_curve card_many card_resume card_stream card_memory; do run "gpu_test_$name" "$folder/gpu_test_$name"; done
     run "a run killed and resumed" resumes
     run "kernels from compute_75 PTX" from_ptx
-    for name in meaning ops fuse golden ppo_golden ppo_nets; do
+    for name in meaning ops fuse golden ppo_golden ppo_nets agent; do
         run "gpu_test_$name, from compute_75 PTX" env CUDA_FORCE_PTX_JIT=1 "$folder/gpu_test_$name"
     done
 }

@@ -4,7 +4,7 @@
 
 #include "ops/row.h"
 
-extern const row agents_act_rows[], agents_rollout_rows[], agents_update_rows[];
-extern const int agents_act_count, agents_rollout_count, agents_update_count;
+extern const row agents_act_rows[], agents_worlds_rows[], agents_rollout_rows[], agents_update_rows[];
+extern const int agents_act_count, agents_worlds_count, agents_rollout_count, agents_update_count;
 
 #endif

@@ -1503,6 +1503,7 @@ int main(void) {
         {"every operator has a row", test_every_operator_has_a_row, NULL, NULL, NULL}};
     join_rows(own_rows, ROWS);
     join_rows(agents_act_rows, agents_act_count);
+    join_rows(agents_worlds_rows, agents_worlds_count);
     join_rows(agents_rollout_rows, agents_rollout_count);
     join_rows(agents_update_rows, agents_update_count);
     for (int i = 0; i < row_count; i++)

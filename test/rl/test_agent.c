@@ -1,6 +1,9 @@
 // An agent is exact: the same seed gives the same bits, on any number of threads, and when it is taken up again between
-// two iterations, and where a device plays acts together; a minibatch may be split.
+// two iterations, and where a device plays acts together; a minibatch may be split. On a card too, in its precisions
+// (gpu_test_agent).
 #include "cpu/cpu.h"
+#include "env/exchange.h"
+#include "ops/trial.h"
 #include "rl/scene.h"
 #include "run/checkpoint.h"
 #include "support.h"
@@ -15,27 +18,48 @@
 #include <cmocka.h>
 
 typedef struct {
+    const device *d;
     queue *q;
     agent *a;
 } stage;
 
-static stage stage_open_on(const device *d, const agent_settings *s, int threads) {
-    err e;
-    stage t = {.q = d->open(&(queue_options){.threads = threads}, &e)};
-    assert_non_null(t.q);
-    model_spec net = scene_net();
-    t.a = agent_new(&(agent_place){.device = d, .queue = t.q}, s, &net, &e);
-    if (!t.a) fail_msg("%s", e.text);
-    return t;
+// Agents of `market` with choices see its lags by a transformer, all others side by side.
+static model_spec net_of(const agent_settings *s) {
+    const env_settings *env = &s->world.env;
+    return env->kind == ENV_market && !env->market.continuous ? scene_transformer() : scene_net();
 }
 
-static stage stage_open(const agent_settings *s, int threads) {
-    return stage_open_on(&cpu_device, s, threads);
+static stage stage_open_on(const place *p, agent_settings s, int threads) {
+    err e;
+    stage t = {p->device, p->device->open(&(queue_options){.threads = threads, .card = p->card}, &e), NULL};
+    support_ok(t.q != NULL, &e);
+    model_spec net = net_of(&s);
+    s.precision = p->precision;
+    t.a = agent_new(&(agent_place){.device = t.d, .queue = t.q}, &s, &net, &e);
+    support_ok(t.a != NULL, &e);
+    return t;
 }
 
 static void stage_close(stage *t) {
     agent_free(t->a);
-    cpu_device.close(t->q);
+    t->d->close(t->q);
+}
+
+// Where agents are tried: the CPU, or the card in each of its precisions, fp32 first.
+static int places_of(place *p) {
+#ifdef TEST_CUDA
+    return trial_places(p);
+#else
+    p[0] = (place){&cpu_device, NULL, PRECISION_FP32, 0, {0}};
+    return 1;
+#endif
+}
+
+// In fp32.
+static stage stage_open(const agent_settings *s, int threads) {
+    place p[PLACES_MOST];
+    assert_true(places_of(p) > 0 && p[0].precision == PRECISION_FP32);
+    return stage_open_on(&p[0], *s, threads);
 }
 
 static agent_report iterate(stage *t, int times) {
@@ -57,12 +81,31 @@ static void same_files(const char *a, const char *b) {
     assert_int_equal(system(command), 0);
 }
 
+// Trades a made-up market; evaluations pass over its stretches.
+static agent_settings trader(bool continuous) {
+    static exchange x;
+    agent_settings s = scene_cartpole(7);
+    exchange_init(&x);
+    s.world = (agent_world){.env = {.limit = 20}};
+    exchange_world(&x, &s.world);
+    s.world.env.market.continuous = continuous;
+    s.world.env.market.reward = continuous ? MARKET_SHARPE : MARKET_SHAPED;
+    s.test = s.world;
+    s.test.env.market.from_first = true;
+    s.test.env.limit = 0;
+    s.tests = EXCHANGE_STRETCHES;
+    s.batch = s.micro = 64;
+    return s;
+}
+
+enum { TRADER = 7, CASES = 9 };
+
 // Settings of every kind that an agent can have.
 static agent_settings case_of(int k) {
-    agent_settings s = k < 3 ? scene_cartpole(7) : scene_pendulum(7);
-    if (k >= 3) s.steps = 64;
+    agent_settings s = k >= TRADER ? trader(k > TRADER) : k < 3 ? scene_cartpole(7) : scene_pendulum(7);
+    if (k >= 3 && k < TRADER) s.steps = 64;
     s.epochs = 3;
-    if (k == 1) s.normalise_observation = s.normalise_reward = true;
+    if (k == 1 || k == 8) s.normalise_observation = s.normalise_reward = true;
     if (k == 2) s.shared = true;
     if (k == 4) s.state_noise = false;
     if (k == 1 || k == 4) s.target_kl = (ramp){RAMP_CONSTANT, 0.001, 0};
@@ -75,43 +118,72 @@ static agent_settings case_of(int k) {
         s.world.env.limit = 20;
     }
     if (k == 6) s.lstm = 16, s.batch = s.micro = 128;
-    if (k >= 3 && k != 5) s.world.env.limit = s.test.env.limit = 50;
+    if (k >= 3 && k < TRADER && k != 5) s.world.env.limit = s.test.env.limit = 50;
     return s;
 }
-enum { CASES = 7 };
+
+// The same for a place. In fp16 the loss scale finds its level in the first minibatches, so there are more of them.
+static agent_settings case_on(const place *p, int k) {
+    agent_settings s = case_of(k);
+    if (p->precision == PRECISION_FP16) s.batch = s.micro = s.steps;
+    return s;
+}
+
+// Runs a check with all settings on all places, or on those of fp32 and bf16.
+static void each_case(bool all, void (*check)(const place *, const agent_settings *)) {
+    place p[PLACES_MOST];
+    int places = places_of(p);
+    for (int i = 0; i < places; i++) {
+        if (!all && p[i].precision != PRECISION_FP32 && p[i].precision != PRECISION_BF16) continue;
+        for (int k = 0; k < CASES; k++) {
+            agent_settings s = case_on(&p[i], k);
+            print_message("case %d on %s in %s\n", k, p[i].device->name, precision_name(p[i].precision));
+            check(&p[i], &s);
+        }
+    }
+}
+
+// Takes a checkpoint up in an agent that is made anew.
+static stage continue_from(const place *p, const agent_settings *s, int threads, const char *path) {
+    err e;
+    stage t = stage_open_on(p, *s, threads);
+    safetensors *from = checkpoint_open(path, &e);
+    support_ok(from != NULL, &e);
+    support_ok(agent_restore(t.a, from, path, NULL, 0, &e), &e);
+    safetensors_close(from);
+    return t;
+}
+
+// Four iterations without a pause, and two and two in agents of their own.
+static void check_same_bits(const place *p, const agent_settings *s) {
+    err e;
+    stage one = stage_open_on(p, *s, 1), two = stage_open_on(p, *s, 2);
+    iterate(&one, 2);
+    support_ok(agent_keep(one.a, &e), &e);
+    iterate(&one, 2);
+    iterate(&two, 2);
+    support_ok(agent_keep(two.a, &e), &e);
+    support_ok(agent_save(two.a, "best.safetensors", NULL, 0, &e), &e);
+    save(&two, "half.safetensors");
+    stage_close(&two);
+    stage again = continue_from(p, s, 2, "half.safetensors");
+    agent_score scored, best; // an evaluation between two iterations moves nothing
+    support_ok(agent_evaluate(again.a, &scored, &e), &e);
+    iterate(&again, 2);
+    save(&one, "whole.safetensors");
+    save(&again, "again.safetensors");
+    same_files("whole.safetensors", "again.safetensors");
+    support_ok(agent_back(again.a, &e) && agent_evaluate(again.a, &best, &e), &e);
+    assert_true(best.mean == scored.mean);
+    support_ok(agent_save(again.a, "back.safetensors", NULL, 0, &e), &e); // moments of rewards included
+    same_files("best.safetensors", "back.safetensors");
+    stage_close(&one);
+    stage_close(&again);
+}
 
 static void test_the_same_bits(void **state) {
     (void)state;
-    for (int k = 0; k < CASES; k++) {
-        agent_settings s = case_of(k);
-        stage one = stage_open(&s, 1), two = stage_open(&s, 2);
-        iterate(&one, 2);
-        err e;
-        assert_true(agent_keep(one.a, &e));
-        iterate(&one, 2);
-        iterate(&two, 2);
-        assert_true(agent_keep(two.a, &e));
-        assert_true(agent_save(two.a, "best.safetensors", NULL, 0, &e));
-        save(&two, "half.safetensors");
-        stage_close(&two);
-        stage again = stage_open(&s, 2);
-        safetensors *from = checkpoint_open("half.safetensors", &e);
-        assert_non_null(from);
-        if (!agent_restore(again.a, from, "half.safetensors", NULL, 0, &e)) fail_msg("%s", e.text);
-        safetensors_close(from);
-        agent_score scored, best; // an evaluation between two iterations moves nothing
-        assert_true(agent_evaluate(again.a, &scored, &e));
-        iterate(&again, 2);
-        save(&one, "whole.safetensors");
-        save(&again, "again.safetensors");
-        same_files("whole.safetensors", "again.safetensors");
-        assert_true(agent_back(again.a, &e) && agent_evaluate(again.a, &best, &e));
-        assert_true(best.mean == scored.mean);
-        assert_true(agent_save(again.a, "back.safetensors", NULL, 0, &e)); // moments of rewards included
-        same_files("best.safetensors", "back.safetensors");
-        stage_close(&one);
-        stage_close(&again);
-    }
+    each_case(true, check_same_bits);
 }
 
 // Says stop at the question of a number; 0: never.
@@ -123,16 +195,6 @@ static bool goes_on(void *arg, double share) {
     wish *w = arg;
     assert_true(share >= 0 && share <= 1);
     return ++w->asked != w->stop_at;
-}
-
-static void continue_from(stage *t, const agent_settings *s, const char *path) {
-    err e;
-    stage_close(t);
-    *t = stage_open(s, 1);
-    safetensors *from = checkpoint_open(path, &e);
-    assert_non_null(from);
-    if (!agent_restore(t->a, from, path, NULL, 0, &e)) fail_msg("%s", e.text);
-    safetensors_close(from);
 }
 
 // Gives the next iteration up at question `at`, or the evaluation behind it, and expects the agent as it was before.
@@ -153,38 +215,41 @@ static void give_up(stage *t, int at, int asked_before_evaluation) {
 
 // Wherever an iteration is given up, nothing of it is left, and the run goes on to the same bits, in the same process
 // and in another.
+static void check_giving_up(const place *p, const agent_settings *s) {
+    err e;
+    agent_score score;
+    wish all = {0};
+    int steps = p->device->host_memory ? (int)s->steps : 1; // questions of a rollout
+    stage one = stage_open_on(p, *s, 1), two = stage_open_on(p, *s, 1);
+    iterate(&one, 1);
+    iterate(&two, 1);
+    save(&two, "before.safetensors");
+    agent_watch(one.a, goes_on, &all);
+    iterate(&one, 1);
+    int iteration = all.asked;
+    assert_true(iteration > steps);
+    support_ok(agent_evaluate(one.a, &score, &e), &e);
+    assert_true(all.asked > iteration && !score.stopped);
+    agent_watch(one.a, NULL, NULL);
+    iterate(&one, 1);
+    save(&one, "whole.safetensors");
+    const int at[] = {1, (steps + 1) / 2, steps + 1, (iteration + steps) / 2, iteration, iteration + 1};
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++) give_up(&two, at[i], iteration);
+    iterate(&two, 2);
+    save(&two, "again.safetensors");
+    same_files("whole.safetensors", "again.safetensors");
+    stage_close(&two);
+    two = continue_from(p, s, 1, "after.safetensors");
+    iterate(&two, 2);
+    save(&two, "again.safetensors");
+    same_files("whole.safetensors", "again.safetensors");
+    stage_close(&one);
+    stage_close(&two);
+}
+
 static void test_an_iteration_can_be_given_up(void **state) {
     (void)state;
-    for (int k = 0; k < CASES; k++) {
-        err e;
-        agent_settings s = case_of(k);
-        agent_score score;
-        wish all = {0};
-        stage one = stage_open(&s, 1), two = stage_open(&s, 1);
-        iterate(&one, 1);
-        iterate(&two, 1);
-        save(&two, "before.safetensors");
-        agent_watch(one.a, goes_on, &all);
-        iterate(&one, 1);
-        int iteration = all.asked;
-        assert_true(iteration > s.steps);
-        assert_true(agent_evaluate(one.a, &score, &e) && all.asked > iteration && !score.stopped);
-        agent_watch(one.a, NULL, NULL);
-        iterate(&one, 1);
-        save(&one, "whole.safetensors");
-        const int at[] = {
-            1, (int)s.steps / 2, (int)s.steps + 1, (iteration + (int)s.steps) / 2, iteration, iteration + 1};
-        for (size_t i = 0; i < sizeof at / sizeof *at; i++) give_up(&two, at[i], iteration);
-        iterate(&two, 2);
-        save(&two, "again.safetensors");
-        same_files("whole.safetensors", "again.safetensors");
-        continue_from(&two, &s, "after.safetensors");
-        iterate(&two, 2);
-        save(&two, "again.safetensors");
-        same_files("whole.safetensors", "again.safetensors");
-        stage_close(&one);
-        stage_close(&two);
-    }
+    each_case(false, check_giving_up);
 }
 
 // Iterations that are over at once are not asked, nor kept for going back.
@@ -209,6 +274,29 @@ static void test_short_iterations_are_not_asked(void **state) {
     stage_close(&t);
 }
 
+#ifdef TEST_CUDA
+
+// Recordings of many steps have the bits of launches one by one.
+static void check_together(const place *p, const agent_settings *s) {
+    place eager = *p;
+    eager.card.debug = true;
+    stage one = stage_open_on(&eager, *s, 1), many = stage_open_on(p, *s, 1);
+    iterate(&one, 2);
+    iterate(&many, 2);
+    save(&one, "one.safetensors");
+    save(&many, "many.safetensors");
+    same_files("one.safetensors", "many.safetensors");
+    stage_close(&one);
+    stage_close(&many);
+}
+
+static void test_acts_together_are_the_same_acts(void **state) {
+    (void)state;
+    each_case(false, check_together);
+}
+
+#else
+
 static int plays;
 
 static bool counted_play(queue *q, recording *r, err *e) {
@@ -223,12 +311,13 @@ static void test_acts_together_are_the_same_acts(void **state) {
     device near = cpu_device, far = cpu_device;
     near.play = far.play = counted_play;
     far.host_memory = false;
+    place singly_on = {&near, NULL, PRECISION_FP32, 0, {0}}, together_on = {&far, NULL, PRECISION_FP32, 0, {0}};
     for (int k = 0; k < CASES; k++) {
         agent_settings s = case_of(k);
         s.steps = s.steps * 7 / 3; // 74 or 149: a rest of acts is left
         s.envs = 8;
         s.batch = s.micro = s.lstm ? 2 * s.steps : 8;
-        stage one = stage_open_on(&near, &s, 1), many = stage_open_on(&far, &s, 1);
+        stage one = stage_open_on(&singly_on, s, 1), many = stage_open_on(&together_on, s, 1);
         int before = plays;
         iterate(&one, 2);
         int singly = plays - before;
@@ -241,6 +330,8 @@ static void test_acts_together_are_the_same_acts(void **state) {
         stage_close(&many);
     }
 }
+
+#endif
 
 // Advantages are normalised over the whole minibatch, so a split moves the last digits alone.
 static void test_a_minibatch_may_be_split(void **state) {
@@ -284,7 +375,7 @@ static double apart(const safetensors_entry *a, const safetensors_entry *b) {
 
 // Whatever the split, down to single rows or sequences, gradients are the same up to rounding.
 static void test_a_split_has_the_same_gradient(void **state) {
-    static const int kinds[] = {0, 2, 3, 5};
+    static const int kinds[] = {0, 2, 3, 5, TRADER};
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         agent_settings s = case_of(kinds[k]);
