@@ -2,14 +2,14 @@
 // block has ACROSS elements of log_std, and DOWN threads for each, which share out the rows and add theirs in order.
 #include "cuda/ops/action_std.cuh"
 
-enum { THREADS = 256, ACROSS = 32, DOWN = 32 };
+enum { THREADS = 256, ACROSS = 32, DOWN = 16 };
 
-static __global__ void forward_kernel(action_std_args a) {
+static __global__ void __launch_bounds__(THREADS) forward_kernel(action_std_args a) {
     cuda_begin();
     action_std_each(a, team_launch());
 }
 
-static __global__ void latent_kernel(action_std_args a) {
+static __global__ void __launch_bounds__(THREADS) latent_kernel(action_std_args a) {
     cuda_begin();
     TEAM_EACH_WARP(team_launch(), i, a.B * a.A) {
         int64_t b = i / a.A, k = i % a.A;
@@ -31,7 +31,7 @@ CUDA_FN double row_part(const action_std_args &a, view up, int64_t b, int64_t f,
     return d * l * l / s;
 }
 
-static __global__ void backward_kernel(action_std_args a, view up, view to, int64_t n) {
+static __global__ void __launch_bounds__(ACROSS *DOWN) backward_kernel(action_std_args a, view up, view to, int64_t n) {
     cuda_begin();
     __shared__ double room[DOWN][ACROSS];
     int64_t i = (int64_t)blockIdx.x * ACROSS + threadIdx.x;
