@@ -7,7 +7,8 @@ void env_see_rows(const env_settings *s, const env_data *d, env_dice first, int6
     int64_t words = env_words(s), columns = env_shape_of(s).observation;
     for (int64_t i = begin; i < end; i++) {
         env_dice dice = {first.seed, first.moment + (uint64_t)i, first.stream};
-        env_see(s, d, &dice, state + i * words, observation + i * columns);
+        env_begin(s, d, &dice, state + i * words);
+        env_observe(s, d, state + i * words, observation + i * columns);
     }
 }
 
@@ -15,8 +16,10 @@ void env_take_rows(const env_settings *s, const env_data *d, int64_t *state, con
     float *last, int64_t begin, int64_t end) {
     env_shape shape = env_shape_of(s);
     int64_t words = env_words(s);
-    for (int64_t i = begin; i < end; i++)
-        result[i] = env_take(s, d, state + i * words, action + i * shape.action, last + i * shape.observation);
+    for (int64_t i = begin; i < end; i++) {
+        result[i] = env_step(s, d, state + i * words, action + i * shape.action);
+        if (result[i].end != ENV_GOES_ON) env_observe(s, d, state + i * words, last + i * shape.observation);
+    }
 }
 
 const char *env_name(env_kind k) {

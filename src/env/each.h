@@ -1,7 +1,7 @@
 // One environment of a batch, of any kind: episodes that begin, go on and end. One source for C and for nvcc.
 //
 // A state is `env_words` words of 8 bytes: a head, then the state of the kind. All zeros is one whose episode has not
-// begun; env_see begins it.
+// begun; env_begin begins it.
 #ifndef TRADEWIND_ENV_EACH_H
 #define TRADEWIND_ENV_EACH_H
 
@@ -40,20 +40,31 @@ ENV_FN int64_t env_words(const env_settings *s) {
     return 0;
 }
 
-// The observation, of `env_shape.observation` columns. Where no episode is under way, one begins.
-ENV_FN void env_see(const env_settings *s, const env_data *d, const env_dice *dice, int64_t *state, float *to) {
+// Where no episode is under way, one begins.
+ENV_FN void env_begin(const env_settings *s, const env_data *d, const env_dice *dice, int64_t *state) {
     env_head *h = (env_head *)state;
     void *own = h + 1;
-    bool begins = !h->live;
-    if (begins) {
-        h->live = 1;
-        h->steps = 0;
-        h->total = 0;
-    }
+    if (h->live) return;
+    h->live = 1;
+    h->steps = 0;
+    h->total = 0;
     switch (s->kind) {
 #define ENV(name)                                                                                                      \
     case ENV_##name:                                                                                                   \
-        if (begins) name##_reset(s, d, dice, (name##_state *)own);                                                     \
+        name##_reset(s, d, dice, (name##_state *)own);                                                                 \
+        break;
+#include "env/env.def"
+#undef ENV
+    default: break;
+    }
+}
+
+// The observation, of `env_shape.observation` columns.
+ENV_FN void env_observe(const env_settings *s, const env_data *d, const int64_t *state, float *to) {
+    const void *own = (const env_head *)state + 1;
+    switch (s->kind) {
+#define ENV(name)                                                                                                      \
+    case ENV_##name:                                                                                                   \
         name##_observe(s, d, (const name##_state *)own, to);                                                           \
         break;
 #include "env/env.def"
@@ -70,8 +81,8 @@ typedef struct {
     env_end end;
 } env_result;
 
-// Takes an action. Where the episode ends, `to` gets its last observation, and the state waits for env_see.
-ENV_FN env_result env_take(const env_settings *s, const env_data *d, int64_t *state, const float *action, float *to) {
+// Takes an action. Where the episode ends, the state keeps its last observation, and waits for env_begin.
+ENV_FN env_result env_step(const env_settings *s, const env_data *d, int64_t *state, const float *action) {
     env_head *h = (env_head *)state;
     void *own = h + 1;
     env_result r = {0, 0, 0, ENV_GOES_ON};
@@ -87,17 +98,7 @@ ENV_FN env_result env_take(const env_settings *s, const env_data *d, int64_t *st
     r.steps = ++h->steps;
     r.total = h->total += r.reward;
     if (r.end == ENV_GOES_ON && s->limit && h->steps >= s->limit) r.end = ENV_TRUNCATED;
-    if (r.end == ENV_GOES_ON) return r;
-    h->live = 0;
-    switch (s->kind) {
-#define ENV(name)                                                                                                      \
-    case ENV_##name:                                                                                                   \
-        name##_observe(s, d, (const name##_state *)own, to);                                                           \
-        break;
-#include "env/env.def"
-#undef ENV
-    default: break;
-    }
+    if (r.end != ENV_GOES_ON) h->live = 0;
     return r;
 }
 

@@ -24,6 +24,15 @@
 #define ENV_FN static inline
 #endif
 
+// On a card the lanes of a warp observe together: each may compute the same, or share out columns by these.
+#ifdef __CUDA_ARCH__
+enum { ENV_LANES = 32 };
+#define ENV_LANE ((int)threadIdx.x % ENV_LANES)
+#else
+enum { ENV_LANES = 1 };
+#define ENV_LANE 0
+#endif
+
 typedef enum {
 #define ENV(name) ENV_##name,
 #include "env/env.def"

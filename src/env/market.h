@@ -143,9 +143,11 @@ ENV_FN void market_observe(const env_settings *s, const env_data *d, const marke
     int64_t width = (int64_t)k->lagged + k->once, close = market_bar(d, m->row)->close;
     const float *row = (const float *)d->part[MARKET_FEATURES] + m->row * width;
     const float *scale = (const float *)d->part[MARKET_SCALE];
-    for (int64_t lag = k->lags - 1; lag >= 0; lag--)
-        for (int32_t c = 0; c < k->lagged; c++) *to++ = market_feature(row - lag * width, scale, width, c);
-    for (int64_t c = k->lagged; c < width; c++) *to++ = market_feature(row, scale, width, c);
+    for (int64_t lag = k->lags - 1; lag >= 0; lag--, to += k->lagged)
+        for (int32_t c = ENV_LANE; c < k->lagged; c += ENV_LANES)
+            to[c] = market_feature(row - lag * width, scale, width, c);
+    for (int32_t c = ENV_LANE; c < k->once; c += ENV_LANES) to[c] = market_feature(row, scale, width, k->lagged + c);
+    to += k->once;
     double equity = m->equity > 0 ? (double)m->equity : 1.0, value = (double)account_mark(m->books.units, close);
     double bound = (double)account_margin(r, m->books.basis);
     *to++ = (float)market_cut(value / (equity * k->size), -1, 1);

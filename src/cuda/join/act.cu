@@ -6,14 +6,10 @@ extern "C" {
 #include "ops/ops.h"
 }
 
-// Elements of a call at most: those that one block moves in about the time of a launch.
-enum { THREADS = SCALE_REWARD_THREADS, ELEMENTS_MOST = 32768 };
-
-CUDA_FN void act_take(const act_args &a, const env_take_args &m) {
-    env_take_clear(m, team_block());
-    __syncthreads();
-    env_take_each(a.taken, m, team_block());
-}
+// Rows of a block: a warp each, or two where all of them are one block's. Elements of a block's part of a call at most:
+// those that it moves in about the time of a launch.
+enum { THREADS = SCALE_REWARD_THREADS, ROWS_OF_BLOCK = THREADS / 32, ROWS_ALONE = 2 * ROWS_OF_BLOCK };
+enum { ROWS_OF_BLOCK_MOST = 4 * ROWS_OF_BLOCK, ELEMENTS_MOST = 32768 };
 
 CUDA_FN void act_standardise(const standardise_args &m) {
     if (m.s.learn) {
@@ -26,7 +22,7 @@ CUDA_FN void act_standardise(const standardise_args &m) {
 CUDA_FN void act_do(const act_args &a, const act_member &m) {
     switch (m.op) {
     case OP_env_see: env_see_each(a.seen, m.see, team_block()); break;
-    case OP_env_take: act_take(a, m.take); break;
+    case OP_env_take: env_take_each(a.taken, m.take, team_block()); break;
     case OP_sample: sample_each(m.sample, team_block()); break;
     case OP_action_std: action_std_each(m.std, team_block()); break;
     case OP_standardise: act_standardise(m.standardise); break;
@@ -48,21 +44,48 @@ static __global__ void __launch_bounds__(THREADS) act_kernel(const __grid_consta
 }
 
 void act_launch(const call *c, const act_args *a) {
-    LAUNCH_EARLY(c, act_kernel, 1, THREADS, 0, *a);
+    LAUNCH_EARLY(c, act_kernel, (unsigned)a->blocks, THREADS, 0, *a);
 }
 
 // Matching
 
-static bool is_small(const operand *o, int count) {
+// Blocks for a call's rows, each with as many; 0 where there is no such number.
+static int64_t blocks_of(int64_t rows) {
+    if (rows <= ROWS_ALONE) return 1;
+    int64_t blocks = rows / ROWS_OF_BLOCK;
+    while (blocks > 1 && rows % blocks) blocks--;
+    return rows / blocks <= ROWS_OF_BLOCK_MOST ? blocks : 0;
+}
+
+static bool is_small(const operand *o, int count, int64_t blocks) {
     for (int i = 0; i < count; i++)
-        if (o[i].data && operand_count(&o[i]) > ELEMENTS_MOST) return false;
+        if (o[i].data && operand_count(&o[i]) > ELEMENTS_MOST * blocks) return false;
     return true;
 }
 
+static bool writes_table(const call *c) {
+    return c->op == OP_write_rows || c->op == OP_write_ends;
+}
+
 // The elements that a call moves: those of its results, or of what it writes into a table.
-static bool is_small_call(const call *c) {
-    bool writes = c->op == OP_write_rows || c->op == OP_write_ends;
-    return writes ? is_small(&c->in[1], 1) : is_small(c->out, c->outputs);
+static bool is_small_call(const call *c, int64_t blocks) {
+    return writes_table(c) ? is_small(&c->in[1], 1, blocks) : is_small(c->out, c->outputs, blocks);
+}
+
+// True for calls that compute every row by itself.
+static bool is_by_row(const call *c) {
+    if (c->op == OP_standardise) return !((const standardise_settings *)c->attr)->learn;
+    return c->op != OP_scale_reward && c->op != OP_advance;
+}
+
+// True if the call has the rows, and the blocks, of those before it; the first one says how many.
+static bool fits(const call *c, act_args *a) {
+    int64_t rows = c->op == OP_advance ? c->batch : c->in[writes_table(c)].shape.dim[0];
+    if (!a->count) {
+        a->rows = rows;
+        a->blocks = blocks_of(rows);
+    }
+    return a->blocks && rows == a->rows && (a->blocks == 1 || is_by_row(c)) && is_small_call(c, a->blocks);
 }
 
 static bool has(const act_args *a, int op) {
@@ -84,7 +107,7 @@ static bool match_environment(const call *c, act_args *a, act_member *m) {
 }
 
 static bool match_call(const call *c, act_args *a, act_member *m) {
-    if (c->backward || !is_small_call(c)) return false;
+    if (c->backward || !fits(c, a)) return false;
     m->op = c->op;
     switch (c->op) {
     case OP_env_see:
@@ -115,6 +138,31 @@ static bool depends(const call *a, const call *b) {
     return writes_any(a, b->in, b->inputs) || writes_any(a, b->out, b->outputs) || writes_any(b, a->in, a->inputs);
 }
 
+// True if two operands have no memory in common, or every row of one is the same row of the other.
+static bool is_alike(const operand *a, const operand *b) {
+    if (!life_meet(a, b)) return true;
+    return a->data == b->data &&
+           operand_count(a) * (int64_t)dtype_bytes(a->type) == operand_count(b) * (int64_t)dtype_bytes(b->type);
+}
+
+static bool are_alike(const operand *a, int as, const operand *b, int bs) {
+    for (int i = 0; i < as; i++)
+        for (int k = 0; k < bs; k++)
+            if (!is_alike(&a[i], &b[k])) return false;
+    return true;
+}
+
+// True if blocks need not wait for each other between the calls before and this one: what one of them writes and
+// another one reads or writes is of the same rows.
+static bool stays_in_block(const call *calls, int before) {
+    const call *b = &calls[before];
+    for (const call *a = calls; a < b; a++)
+        if (!are_alike(a->out, a->outputs, b->in, b->inputs) || !are_alike(a->out, a->outputs, b->out, b->outputs) ||
+            !are_alike(a->in, a->inputs, b->out, b->outputs))
+            return false;
+    return true;
+}
+
 // A call waits for all before it where it depends on one that nobody has waited for.
 static bool must_wait(const call *calls, const act_args *a) {
     for (int i = a->count - 1; i >= 0; i--) {
@@ -129,6 +177,7 @@ int act_match(const call *calls, int count, act_args *a) {
     while (a->count < count && a->count < ACT_MOST) {
         act_member *m = &a->m[a->count];
         if (!match_call(&calls[a->count], a, m)) break;
+        if (a->blocks > 1 && !stays_in_block(calls, a->count)) break;
         m->waits = must_wait(calls, a);
         a->count++;
     }

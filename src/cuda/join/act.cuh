@@ -1,10 +1,11 @@
-// Small calls around an agent's nets in one launch of one block, one after the other: observing, standardising,
-// drawing actions, acting, scaling rewards, writing rows of the rollout, moving on.
+// Small calls around an agent's nets in one launch, one after the other: observing, standardising, drawing actions,
+// acting, scaling rewards, writing rows of the rollout, moving on.
 //
-// An act of a few environments is a dozen of such calls, each of which takes less time than its launch. Where acts are
-// recorded together, the end of one and the beginning of the next share a launch. Calls of many elements, and sampling
-// with noise that is a sum over a latent, have launches of their own, which use the whole card. Both ways give the same
-// bits.
+// An act is a dozen of such calls, each of which takes less time than its launch. A few environments are one block's:
+// where acts are recorded together, the end of one and the beginning of the next share a launch. Of many environments
+// every block has some, in all calls the same ones, so that blocks need not wait for each other; calls that look at all
+// rows, or move on, then have launches of their own, and so has sampling with noise that is a sum over a latent. All
+// ways give the same bits.
 #ifndef TRADEWIND_CUDA_JOIN_ACT_CUH
 #define TRADEWIND_CUDA_JOIN_ACT_CUH
 
@@ -43,6 +44,7 @@ struct act_member {
 struct act_args {
     env_scene seen, taken; // of env_see and of env_take: a launch has one of each
     int count;
+    int64_t rows, blocks; // of every call; blocks that share the rows
     act_member m[ACT_MOST];
 };
 

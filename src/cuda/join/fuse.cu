@@ -7,6 +7,7 @@
 #include "cuda/join/life.cuh"
 #include "cuda/join/residual.cuh"
 #include "cuda/join/step_end.cuh"
+#include "cuda/product/few.cuh"
 #include "cuda/product/weights.cuh"
 #include "cuda/rows/pack.cuh"
 #include "cuda/rows/rows.cuh"
@@ -262,6 +263,11 @@ static void find_ends(fuser *f, int first, int n) {
     }
 }
 
+// True for a layer that is a launch of its own whatever its neighbours are.
+static bool stands_alone(const call *c) {
+    return large_takes(c) || few_stands_alone(c);
+}
+
 // A row kernel from call `first` on, the gradients of its weights, and its sums. Returns how many calls it does; 0:
 // none.
 static int fuse_rows(fuser *f, int first, bool *ok) {
@@ -271,7 +277,7 @@ static int fuse_rows(fuser *f, int first, bool *ok) {
     rows_card card = {room_for(f->q, rows), f->q->multiprocessors, is_large(f->q)};
     rows_begin(&f->rows, cuda_table, rows, card);
     f->rows.heads = !f->q->wish.no_head;
-    while (first + n < f->count && !f->taken[first + n] && !large_takes(&f->calls[first + n]) &&
+    while (first + n < f->count && !f->taken[first + n] && !stands_alone(&f->calls[first + n]) &&
            rows_add(&f->rows, &f->calls[first + n]))
         n++;
     if (n < 2) return 0;

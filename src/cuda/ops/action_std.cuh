@@ -8,13 +8,13 @@ struct action_std_args {
     view latent;
     const float *log_std;
     float *std;
-    int64_t B, A, F; // F 0: no latent
+    int64_t B, A, F; // rows, numbers of an action, columns of the latent (0: none)
 };
 
 static inline action_std_args action_std_args_of(const call *c) {
-    int64_t F = c->in[1].data ? c->in[1].shape.dim[1] : 0;
+    int64_t F = c->in[1].data ? operand_width(&c->in[1]) : 0;
     return action_std_args{view_of(&c->in[1]), (const float *)c->in[2].data, (float *)c->out[0].data,
-        c->out[0].shape.dim[0], c->out[0].shape.dim[1], F};
+        operand_rows(&c->out[0]), operand_width(&c->out[0]), F};
 }
 
 // Without a latent.

@@ -16,12 +16,14 @@ static inline env_see_args env_see_args_of(const call *c) {
         c->in[0].shape.dim[1], operand_width(&c->out[0])};
 }
 
-// A thread an environment.
+// A warp an environment: its first lane begins an episode, all of them observe.
 CUDA_FN void env_see_each(const env_scene &e, const env_see_args &a, team t) {
     const step_cursor *at = a.step.cursor;
-    TEAM_EACH(t, r, a.rows) {
+    TEAM_EACH_WARP(t, r, a.rows) {
         env_dice dice = {a.step.progress->seed, at->position + at->row + (uint64_t)r, e.attr.stream};
-        env_see(&e.attr.env, &e.data, &dice, a.state + r * a.words, a.seen + r * a.columns);
+        if (ENV_LANE == 0) env_begin(&e.attr.env, &e.data, &dice, a.state + r * a.words);
+        __syncwarp();
+        env_observe(&e.attr.env, &e.data, a.state + r * a.words, a.seen + r * a.columns);
     }
 }
 

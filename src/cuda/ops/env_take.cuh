@@ -20,21 +20,27 @@ static inline env_take_args env_take_args_of(const call *c) {
         c->in[0].shape.dim[1], operand_width(&c->out[ENV_TAKE_LAST]), (int)operand_width(&c->in[1])};
 }
 
-// Zeros where no episode ends; env_take_each comes behind it, when all threads are done.
-CUDA_FN void env_take_clear(const env_take_args &a, team t) {
-    TEAM_EACH(t, i, a.rows * a.columns) a.last[i] = 0;
+// By one lane. Returns whether the episode goes on.
+CUDA_FN bool env_take_one(const env_scene &e, const env_take_args &a, int64_t r) {
+    float action[ENV_ACTION_MOST];
+    for (int k = 0; k < a.width; k++) action[k] = view_load(a.action, r * a.width + k);
+    env_result of = env_step(&e.attr.env, &e.data, a.state + r * a.words, action);
+    a.reward[r] = (float)of.reward;
+    a.end[r] = (float)of.end;
+    a.total[r] = (float)of.total;
+    a.steps[r] = (float)of.steps;
+    return of.end == ENV_GOES_ON;
 }
 
-// A thread an environment.
+// A warp an environment, so that none waits for what another one does: its first lane takes the step, all of them write
+// the last observation, zeros where the episode goes on.
 CUDA_FN void env_take_each(const env_scene &e, const env_take_args &a, team t) {
-    float action[ENV_ACTION_MOST];
-    TEAM_EACH(t, r, a.rows) {
-        for (int k = 0; k < a.width; k++) action[k] = view_load(a.action, r * a.width + k);
-        env_result of = env_take(&e.attr.env, &e.data, a.state + r * a.words, action, a.last + r * a.columns);
-        a.reward[r] = (float)of.reward;
-        a.end[r] = (float)of.end;
-        a.total[r] = (float)of.total;
-        a.steps[r] = (float)of.steps;
+    TEAM_EACH_WARP(t, r, a.rows) {
+        int goes_on = ENV_LANE == 0 ? env_take_one(e, a, r) : 0;
+        goes_on = __shfl_sync(0xFFFFFFFFu, goes_on, 0);
+        float *last = a.last + r * a.columns;
+        for (int64_t i = ENV_LANE; goes_on && i < a.columns; i += ENV_LANES) last[i] = 0;
+        if (!goes_on) env_observe(&e.attr.env, &e.data, a.state + r * a.words, last);
     }
 }
 

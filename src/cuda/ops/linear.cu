@@ -1,8 +1,9 @@
 // linear on the card: see ops/linear.c. Products on the tensor cores (cuda/product/gemm.cuh), bias and activation in
-// the epilogue; backward takes the slope of the activation first. Layers of few inputs over many rows are in
-// cuda/product/thin.cuh, the weights' gradients in cuda/product/weights.cu. Layers with large products are in
-// cuda/join/large.cu, where cuBLASLt is there; these plan their memory here.
+// the epilogue; backward takes the slope of the activation first. Few rows are in cuda/product/few.cu, layers of few
+// inputs over many rows in cuda/product/thin.cuh, the weights' gradients in cuda/product/weights.cu. Layers with large
+// products are in cuda/join/large.cu, where cuBLASLt is there; these plan their memory here.
 #include "cuda/join/large.cuh"
+#include "cuda/product/few.cuh"
 #include "cuda/product/gemm.cuh"
 #include "cuda/product/thin.cuh"
 #include "cuda/product/weights.cuh"
@@ -25,6 +26,10 @@ static view z_of(const call *c) {
 
 static void forward(const call *c) {
     sizes s = sizes_of(c);
+    if (few_takes(c)) {
+        few_launch(c);
+        return;
+    }
     if (thin_takes(c)) {
         thin_launch(c, z_of(c).data);
         return;

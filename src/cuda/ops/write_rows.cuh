@@ -18,8 +18,9 @@ static inline write_rows_args write_rows_args_of(const call *c) {
 }
 
 CUDA_FN void write_rows_each(const write_rows_args &a, team t) {
-    int64_t row = (int64_t)a.cursor->row, left = a.room - row, rows = a.rows < left ? a.rows : left;
-    TEAM_EACH(t, i, rows * a.C) a.table[row * a.C + i] = view_load(a.x, i);
+    int64_t row = (int64_t)a.cursor->row, left = (a.room - row) * a.C;
+    TEAM_EACH(t, i, a.rows * a.C)
+    if (i < left) a.table[row * a.C + i] = view_load(a.x, i);
 }
 
 #endif
