@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { GROUP_MAIN, GROUP_SHAPES, GROUP_NONE } case_group;
+typedef enum { GROUP_MAIN, GROUP_SHAPES, GROUP_DEEP, GROUP_NONE } case_group;
 
 typedef struct {
     const char *name, *peer;
@@ -146,6 +146,9 @@ static const bench_case cases[] = {
     LSTM("batch-1000", 1000, 32, 50, 1, GROUP_SHAPES),
     LSTM("batch-16384", 16384, 32, 50, 1, GROUP_SHAPES),
     LSTM("layers-2", 3072, 32, 50, 2, GROUP_SHAPES),
+    LSTM("deep-96", 2048, 96, 50, 2, GROUP_DEEP),
+    LSTM("deep-256", 2048, 256, 50, 2, GROUP_DEEP),
+    LSTM("deep-512", 2048, 512, 50, 2, GROUP_DEEP),
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -397,8 +400,8 @@ static bool run_case(const cli_options *o, const bench *b, const bench_case *c, 
     if (!run_precisions(&r, e)) return false;
     if (!b->script) return true;
     err why;
-    peer_case p = {
-        b->script, b->d->name, c->peer, b->threads, r.batch, c->hidden, c->window, c->layers, c->group == GROUP_SHAPES};
+    bool graph_only = c->group == GROUP_SHAPES || c->group == GROUP_DEEP;
+    peer_case p = {b->script, b->d->name, c->peer, b->threads, r.batch, c->hidden, c->window, c->layers, graph_only};
     if (!peer_run(&p, on_peer_line, &r, &why))
         fprintf(stderr, "tradewind: %s\n", why.text);
     else if (!o->json)
@@ -413,7 +416,7 @@ static const bench_case *find(const char *name) {
 }
 
 static bool is_chosen(const cli_options *o, const bench_case *c) {
-    static const char *const groups[] = {"main", "shapes", ""};
+    static const char *const groups[] = {"main", "shapes", "deep", ""};
     bool any = o->words == 0 && c->group == GROUP_MAIN;
     for (int k = 0; k < o->words; k++) any |= strcmp(o->word[k], groups[c->group]) == 0 || find(o->word[k]) == c;
     return any;
@@ -522,8 +525,8 @@ static bool run_chosen(const cli_options *o, const bench *b, err *e) {
 }
 
 static bool is_group(const char *word) {
-    return strcmp(word, "main") == 0 || strcmp(word, "shapes") == 0 || strcmp(word, "loader") == 0 ||
-           strcmp(word, "copy") == 0;
+    return strcmp(word, "main") == 0 || strcmp(word, "shapes") == 0 || strcmp(word, "deep") == 0 ||
+           strcmp(word, "loader") == 0 || strcmp(word, "copy") == 0;
 }
 
 static bool run(const cli_options *o, err *e) {
@@ -559,6 +562,7 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  nbeats-8192 the same, batch 8192\n"
     "  transformer one stream of 50 bars, width 128, 8 heads, 3 layers, dropout 0.1, batch 3072; -512: batch 512\n"
     "  shapes      lstm with hidden-16, -24, -48, -64, -96, -128, window-20, -100, -200, batch-1000, -16384, layers-2\n"
+    "  deep        lstm of two layers at batch 2048: deep-96, deep-256, deep-512, by the fast stream's units\n"
     "  loader      batches gathered on the host by two threads, beside two threads that only copy the same samples;\n"
     "              windows 50x15 and 20x8, vector 64, batch 3072; --steps counts passes over 343,000 samples\n"
     "  copy        a set from its mapped file to the device, needs --data FILE: from pinned memory alone, through it "

@@ -249,9 +249,12 @@ typedef struct {
     bool start, resets, all;
 } lstm_case;
 
+// The most units, more than a card has warps for, and rows of both directions' states.
+enum { UNITS_MOST = 136, STATES_MOST = 2 * 5 * UNITS_MOST };
+
 typedef struct {
-    float x[512], w[2][4][4096], h0[256], c0[256], reset[64];
-    double h[256], c[256], states[WANT_MOST];
+    float x[512], w[2][4][4 * UNITS_MOST * UNITS_MOST], h0[STATES_MOST], c0[STATES_MOST], reset[64];
+    double h[STATES_MOST], c[STATES_MOST], states[3 * STATES_MOST];
 } lstm_data;
 
 static double lstm_gate(const lstm_data *v, const lstm_case *k, int d, int64_t row, const float *x, const double *h) {
@@ -264,7 +267,7 @@ static double lstm_gate(const lstm_data *v, const lstm_case *k, int d, int64_t r
 // One sample in one direction, step after step, each unit by itself.
 static void lstm_sample(lstm_data *v, const lstm_case *k, int d, int64_t b) {
     int64_t H = k->H, wide = k->directions * H, at = b * wide + d * H;
-    double h[64] = {0}, c[64] = {0}, next[64];
+    double h[UNITS_MOST] = {0}, c[UNITS_MOST] = {0}, next[UNITS_MOST];
     for (int64_t u = 0; k->start && u < H; u++) {
         h[u] = (double)v->h0[at + u];
         c[u] = (double)v->c0[at + u];
@@ -327,14 +330,14 @@ static void lstm_compare(const place *p, const lstm_case *k, const lstm_data *v)
 }
 
 static void check_lstm(const place *p) {
-    static const int64_t units[] = {1, 2, 17};
+    static const int64_t units[] = {1, 2, 17, UNITS_MOST};
     lstm_data *v = calloc(1, sizeof *v);
     assert_non_null(v);
-    for (int i = 0; i < 48; i++) {
-        lstm_case k = {.B = 5, .T = 3, .I = 4, .H = units[i % 3], .directions = 1 + i / 3 % 2};
-        k.start = i / 6 % 2;
-        k.resets = i / 12 % 2;
-        k.all = i / 24;
+    for (int i = 0; i < 64; i++) {
+        lstm_case k = {.B = 5, .T = 3, .I = 4, .H = units[i % 4], .directions = 1 + i / 4 % 2};
+        k.start = i / 8 % 2;
+        k.resets = i / 16 % 2;
+        k.all = i / 32;
         lstm_fill(v, &k);
         lstm_compare(p, &k, v);
     }

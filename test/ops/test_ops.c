@@ -194,10 +194,11 @@ typedef struct {
     bool all, start, reset;
     bool data;             // x has no gradient, as in a first layer
     int64_t T, I, H, most; // most: rows, where it is not 0
+    int64_t times;         // rows for each of the trial's, where it is not 0
 } lstm_case;
 
 static tensor lstm_row(trial *t, lstm_case k) {
-    int64_t n = k.most && t->n > k.most ? k.most : t->n;
+    int64_t n = (k.most && t->n > k.most ? k.most : t->n) * (k.times ? k.times : 1);
     tensor w[8], x = k.data ? trial_floats(t, shape3(n, k.T, k.I), -1, 1) : trial_weight(t, shape3(n, k.T, k.I), 1);
     for (int d = 0; d < k.directions; d++) {
         w[4 * d] = trial_weight(t, shape2(4 * k.H, k.I), 0.7f);
@@ -290,6 +291,43 @@ static tensor lstm_large(trial *t) {
     return lstm_row(t,
         (lstm_case){.directions = 1, .all = true, .start = true, .reset = true, .T = 2, .I = 5, .H = 136, .most = 17});
 }
+
+static tensor lstm_large_both(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .all = true, .T = 3, .I = 16, .H = 136, .most = 7});
+}
+
+static tensor lstm_large_odd(trial *t) {
+    return lstm_row(t,
+        (lstm_case){.directions = 2, .all = true, .start = true, .reset = true, .T = 3, .I = 13, .H = 131, .most = 7});
+}
+
+#ifdef TEST_CUDA
+
+static tensor lstm_large_state(trial *t) {
+    tensor h =
+        lstm_row(t, (lstm_case){.directions = 2, .start = true, .reset = true, .T = 3, .I = 15, .H = 256, .most = 33});
+    return op_concat(t->g, (const tensor[]){h, graph_sibling(t->g, h, LSTM_C_LAST)}, 2);
+}
+
+static tensor lstm_large_data(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .data = true, .T = 3, .I = 15, .H = 256, .most = 33});
+}
+
+// Fewer units go step by step where there are many rows.
+static tensor lstm_many_96(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .all = true, .data = true, .T = 2, .I = 15, .H = 96, .times = 5});
+}
+
+static tensor lstm_many_96_above(trial *t) {
+    return lstm_row(t, (lstm_case){.directions = 2, .T = 2, .I = 40, .H = 96, .times = 5});
+}
+
+static tensor lstm_many_104(trial *t) {
+    return lstm_row(t,
+        (lstm_case){.directions = 1, .all = true, .start = true, .reset = true, .T = 3, .I = 9, .H = 104, .times = 5});
+}
+
+#endif
 
 static tensor layernorm_row(trial *t) {
     int64_t C = t->n % 37 + 2;
@@ -1344,6 +1382,8 @@ static const row own_rows[] = {
     {OP_lstm, "lstm of data, 96 units", lstm_data_96, NULL, false},
     {OP_lstm, "lstm of data, 121 units", lstm_data_121, NULL, false},
     {OP_lstm, "lstm of 136 units, all states, start, resets", lstm_large, NULL, false},
+    {OP_lstm, "lstm of 136 units both ways, all states", lstm_large_both, NULL, false},
+    {OP_lstm, "lstm of 131 units both ways, all states, start, resets", lstm_large_odd, NULL, false},
     {OP_layernorm, "layernorm", layernorm_row, NULL, true},
     {OP_layernorm, "layernorm, multiples of 4", layernorm_fours, NULL, true},
     {OP_layernorm, "layernorm, multiples of 8", layernorm_eights, NULL, true},
@@ -1472,6 +1512,12 @@ static const large larges[] = {
     {"residual connections, layernorm, 184 columns", norm_residual_184},
     {"residual connections, layernorm, 400 columns", norm_residual_400},
     {"residual, layernorm, residual, many rows", residual_norm_many},
+    {"lstm of 136 units", lstm_large_both},
+    {"lstm of 256 units both ways, last h and c, start, resets", lstm_large_state},
+    {"lstm of data, 256 units both ways", lstm_large_data},
+    {"lstm of 96 units both ways, many rows", lstm_many_96},
+    {"lstm of 96 units both ways, many rows, a layer above", lstm_many_96_above},
+    {"lstm of 104 units, many rows, all states, start, resets", lstm_many_104},
 };
 enum { LARGES = sizeof larges / sizeof *larges };
 

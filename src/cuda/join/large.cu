@@ -123,15 +123,23 @@ enum { ACROSS = 16, STRIP = RUN * ACROSS, DOWN = 16, THREADS = ACROSS * DOWN, BL
 
 // How many parts the rows are cut into, of 32 rows at least: by sizes alone, since scratch is planned before a card is
 // known and the parts decide the order of sums. BLOCKS_MOST bounds the blocks of a launch on every card.
-static int64_t parts_of(const sizes &s) {
-    int64_t parts = BLOCKS_MOST / ((s.O + STRIP - 1) / STRIP);
-    if (parts > s.rows / (DOWN * 2)) parts = s.rows / (DOWN * 2);
+static int64_t parts_for(int64_t rows, int64_t width) {
+    int64_t parts = BLOCKS_MOST / ((width + STRIP - 1) / STRIP);
+    if (parts > rows / (DOWN * 2)) parts = rows / (DOWN * 2);
     return parts < 1 ? 1 : parts;
+}
+
+static int64_t parts_of(const sizes &s) {
+    return parts_for(s.rows, s.O);
+}
+
+size_t large_columns_bytes(int64_t rows, int64_t width) {
+    return up((size_t)(parts_for(rows, width) * width) * sizeof(float));
 }
 
 static size_t sums_bytes(const call *c) {
     sizes s = sizes_of(c);
-    return up((size_t)(parts_of(s) * s.O) * sizeof(float));
+    return large_columns_bytes(s.rows, s.O);
 }
 
 // Our own products do slopes up to so many rows: beyond, the library gains more on them than the slope's pass costs. A
@@ -534,10 +542,12 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS_EACH) slope_kernel(cons
     a.sums[(int64_t)blockIdx.y * a.width + to] = total;
 }
 
-static __global__ void bias_kernel(const float *sums, int parts, int width, view db) {
+static __global__ void bias_kernel(const float *sums, int parts, int width, view db, view also) {
     cuda_begin();
     float sum;
-    if (parts_add(sums, parts, width, &sum)) view_put(db, parts_column(), sum);
+    if (!parts_add(sums, parts, width, &sum)) return;
+    if (db.data) view_put(db, parts_column(), sum);
+    if (also.data) view_put(also, parts_column(), sum);
 }
 
 template <typename T, typename D> static void slope_launch(const call *c, const slope_args &a, dim3 grid) {
@@ -590,7 +600,21 @@ static void input_gradient(const call *c, const large_join *d) {
 
 static void bias_gradient(const call *c, const float *sums, int64_t parts) {
     int width = (int)sizes_of(c).O;
-    LAUNCH_EARLY(c, bias_kernel, parts_blocks(width), parts_threads(), 0, sums, (int)parts, width, view_of(&c->din[2]));
+    LAUNCH_EARLY(
+        c, bias_kernel, parts_blocks(width), parts_threads(), 0, sums, (int)parts, width, view_of(&c->din[2]), view{});
+}
+
+void large_columns(
+    const call *c, const void *from, dtype type, int64_t rows, int64_t width, float *sums, view to, view also) {
+    int64_t parts = parts_for(rows, width);
+    dim3 grid((unsigned)((width + STRIP - 1) / STRIP), (unsigned)parts);
+    slope_args a = {from, NULL, NULL, ACT_NONE, (int)width, rows, sums, drop_args{}};
+    switch (type) {
+    case DTYPE_BF16: slope_launch<__nv_bfloat16, __nv_bfloat16>(c, a, grid); break;
+    case DTYPE_F16: slope_launch<__half, __half>(c, a, grid); break;
+    default: slope_launch<float, float>(c, a, grid); break;
+    }
+    LAUNCH_EARLY(c, bias_kernel, parts_blocks(width), parts_threads(), 0, sums, (int)parts, (int)width, to, also);
 }
 
 static void weights_gradient(const call *c, const large_join *d) {

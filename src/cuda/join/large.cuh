@@ -70,6 +70,12 @@ bool large_slopes(const call *c, const call *below, const call *following, int c
 // written before. 0: none. `shared`: whether in shares of the rows, which LARGE_SHARES then adds up.
 int large_together(const call *c, int count, large_ready ready, bool *shared);
 
+// The sums of the columns of [rows][width], a multiple of 8 wide, to one place or two where these have data; `sums` has
+// large_columns_bytes.
+size_t large_columns_bytes(int64_t rows, int64_t width);
+void large_columns(
+    const call *c, const void *from, dtype type, int64_t rows, int64_t width, float *sums, view to, view also);
+
 // True if nothing but the end of the step waits for a stage.
 bool large_is_aside(const call *c, large_stage s, const large_join *d);
 

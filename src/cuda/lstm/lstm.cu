@@ -1,11 +1,11 @@
 // lstm on the card: see ops/lstm.c. The recurrence runs in one launch each way (cuda/lstm/lstm.cuh), or step by step
-// where it is too large for that (cuda/lstm/lstm_large.cu); here are its sizes, and what follows it: the sum of the
+// where that is faster or needed (cuda/lstm/lstm_large.cu); here are its sizes, and what follows it: the sum of the
 // blocks' partial gradients, or products of what was spilled.
 //
 // Blocks walk over tiles in strides that depend on the sizes alone, so sums have a fixed order. In fp32 each tile's
 // gradients, or those of four, are a part of their own, and parts are added one after the other to what is there: the
 // same samples have the same gradient in one batch or in several that follow each other, as long as these are whole
-// parts.
+// parts. The library, which sums over all steps of many units, makes no such promise.
 #include "cuda/lstm/lstm.cuh"
 #include "cuda/product/gemm.cuh"
 
@@ -70,7 +70,7 @@ static __global__ void fold_parts_kernel(lstm_args a, gradients to) {
 
 struct plan_of {
     lstm_plan p;
-    bool large;  // more units than a block has warps for
+    bool large;  // step by step
     bool packed; // fragments lie in scratch
     size_t pack_bytes, large_bytes, dz_bytes, parts_bytes, dx_bytes, dx_parts_bytes;
     int parts, parts_at_once; // of the weights' gradients; and how many of them there is room for
@@ -137,6 +137,17 @@ static void check_sizes(const lstm_args *a) {
         "lstm: %d steps of %d columns, %d units", a->T, a->I, a->H);
 }
 
+// From so many units and samples on a recurrence goes step by step also where it could be one launch: the products of a
+// step then fill a large card, while a block of one launch reads weights that do not fit its registers again at every
+// step. Not where the same samples are to have the same gradient in one batch or in several.
+enum { STEPS_UNITS = 96, STEPS_ROWS = 1024 };
+
+static bool goes_by_steps(const call *c, const lstm_plan *p) {
+    const lstm_args *a = &p->a;
+    if (a->UT > WARPS_MOST || least_shared(p) > SHARED_BOUND) return true;
+    return a->H >= STEPS_UNITS && a->H % UNITS == 0 && a->B >= STEPS_ROWS && c->products != PRODUCTS_OWN;
+}
+
 static void fill_sizes(const call *c, plan_of *of) {
     shape x = c->in[LSTM_X].shape;
     lstm_plan *p = &of->p;
@@ -155,7 +166,7 @@ static void fill_sizes(const call *c, plan_of *of) {
     a->tiles = (int)((a->B + ROWS - 1) / ROWS);
     a->groups = a->tiles < GROUPS ? a->tiles : GROUPS;
     check_sizes(a);
-    of->large = a->UT > WARPS_MOST || least_shared(p) > SHARED_BOUND;
+    of->large = goes_by_steps(c, p);
     if (of->large) return;
     if (is_plain(c, p)) choose_form(p, c->backward, c->backward && has(&c->din[LSTM_X]), a->I, a->KH);
     if (p->FH) {
@@ -200,19 +211,19 @@ static plan_of plan_lstm(const call *c) {
     plan_of of = {};
     fill_sizes(c, &of);
     if (of.large) {
-        of.large_bytes = up64(lstm_large_scratch(&of.p));
+        of.large_bytes = up64(lstm_large_scratch(c, &of.p));
     } else {
         fill_shared(c, &of);
     }
     const lstm_args *a = &of.p.a;
     if (!c->backward) return of;
-    int64_t n = a->B * a->T, gates = 4 * a->H;
+    int64_t gates = 4 * a->H;
     of.parts = !of.p.sums ? lstm_weights_parts(&of.p) : of.p.math == MATH_F32 ? a->tiles : a->groups;
     size_t one = (size_t)a->D * gates * (a->I + a->H + 1) * sizeof(float);
     of.parts_at_once = parts_at_once(&of, one);
     of.parts_bytes = up64(of.parts_at_once * one);
-    if (of.p.sums) return of;
-    int64_t rows = of.large ? n : (int64_t)a->tiles * ROWS * a->T;
+    if (of.p.sums || of.large) return of;
+    int64_t rows = (int64_t)a->tiles * ROWS * a->T;
     of.dz_bytes = up64((size_t)(a->D * rows * gates) * of.p.element);
     if (has(&c->din[LSTM_X])) {
         of.dx_bytes = up64((size_t)(rows * a->I) * sizeof(float));
@@ -250,9 +261,9 @@ static void bind_inputs(const call *c, plan_of *of) {
     a->h0 = view_of(&c->in[at]);
     a->c0 = view_of(&c->in[at + 1]);
     a->reset = view_of(&c->in[at + 2]);
-    if (c->reserve) {
+    if (c->reserve && !of->large) {
         a->kept_h = (char *)c->reserve;
-        a->kept_c = a->kept_h + (of->large ? lstm_large_reserve(&of->p) / 2 : kept_h_bytes(&of->p));
+        a->kept_c = a->kept_h + kept_h_bytes(&of->p);
     }
     a->packed = of->packed ? (uint2 *)c->scratch : NULL;
 }
@@ -328,37 +339,54 @@ static void add_parts(const call *c, const lstm_plan *p) {
     }
 }
 
-static void backward(const call *c) {
-    plan_of of = plan_lstm(c);
-    lstm_args *a = &of.p.a;
+static void bind_gradients(const call *c, lstm_args *a) {
     int at = lstm_input_h0(a->D);
-    char *room = (char *)c->scratch + of.pack_bytes + of.large_bytes;
-    bind_inputs(c, &of);
     a->dh_last = view_of(&c->dout[LSTM_H_LAST]);
     a->dc_last = view_of(&c->dout[LSTM_C_LAST]);
     if (((const lstm_attr *)c->attr)->all_states) a->dstates = view_of(&c->dout[LSTM_STATES]);
     a->dh0 = view_of(&c->din[at]);
     a->dc0 = view_of(&c->din[at + 1]);
-    a->parts = (float *)room;
-    a->dz = room + of.parts_bytes;
+}
+
+// dz and h of tiles, where one launch spills them.
+static void bind_tiles(lstm_plan *p, char *dz) {
+    lstm_args *a = &p->a;
+    int columns = a->kept_tiles * (p->element == 2 ? 16 : 8);
+    a->dz = dz;
     a->h_kept = a->kept_h;
-    if (of.large) {
-        lstm_large_rows(a);
-    } else {
-        int columns = a->kept_tiles * (of.p.element == 2 ? 16 : 8);
-        a->dz_rows = rows_at{(int64_t)a->T * ROWS * 4 * a->H, (int64_t)ROWS * 4 * a->H, 4 * a->H};
-        a->h_rows = rows_at{(int64_t)a->T * ROWS * columns, (int64_t)ROWS * columns, columns};
-        a->dz_direction = a->tiles * a->dz_rows.tile;
-        a->h_direction = a->tiles * a->h_rows.tile;
-    }
-    if (!of.p.sums) of.large ? lstm_large_backward(c, &of.p, (char *)c->scratch) : recurrence(c, &of.p);
-    for (int first = 0; first < of.parts; first += of.parts_at_once) {
+    a->dz_rows = rows_at{(int64_t)a->T * ROWS * 4 * a->H, (int64_t)ROWS * 4 * a->H, 4 * a->H};
+    a->h_rows = rows_at{(int64_t)a->T * ROWS * columns, (int64_t)ROWS * columns, columns};
+    a->dz_direction = a->tiles * a->dz_rows.tile;
+    a->h_direction = a->tiles * a->h_rows.tile;
+}
+
+// The weights' gradients in parts, each of which the recurrence sums on its way or a product does.
+static void sum_weights(const call *c, plan_of *of) {
+    lstm_args *a = &of->p.a;
+    for (int first = 0; first < of->parts; first += of->parts_at_once) {
         a->first_part = first;
-        a->part_count = of.parts - first < of.parts_at_once ? of.parts - first : of.parts_at_once;
-        of.p.sums ? recurrence(c, &of.p) : lstm_weights_launch(c, &of.p);
-        add_parts(c, &of.p);
+        a->part_count = of->parts - first < of->parts_at_once ? of->parts - first : of->parts_at_once;
+        of->p.sums ? recurrence(c, &of->p) : lstm_weights_launch(c, &of->p);
+        add_parts(c, &of->p);
     }
-    if (!of.p.sums) dx_products(c, &of, a->dz + of.dz_bytes);
+}
+
+static void backward(const call *c) {
+    plan_of of = plan_lstm(c);
+    char *room = (char *)c->scratch + of.pack_bytes + of.large_bytes;
+    bind_inputs(c, &of);
+    bind_gradients(c, &of.p.a);
+    of.p.a.parts = (float *)room;
+    if (of.large) {
+        lstm_large_backward(c, &of.p, (char *)c->scratch);
+        if (lstm_large_weights(c, &of.p, (char *)c->scratch)) return;
+        lstm_large_rows(&of.p, (char *)c->reserve);
+    } else {
+        bind_tiles(&of.p, room + of.parts_bytes);
+        if (!of.p.sums) recurrence(c, &of.p);
+    }
+    sum_weights(c, &of);
+    if (!of.p.sums && !of.large) dx_products(c, &of, of.p.a.dz + of.dz_bytes);
 }
 
 static size_t scratch(const call *c) {

@@ -43,6 +43,7 @@ struct lstm_args {
     char *dz, *h_kept;          // where gradients are not summed on the way: dz by time, h that steps start from
     rows_at dz_rows, h_rows;
     int64_t dz_direction, h_direction; // elements from direction to direction
+    bool h_by_time;                    // h_kept's rows are counted as dz's, not in the order of the sequence
 };
 
 // The kernel chosen for a call, and its arguments.
@@ -97,13 +98,15 @@ int lstm_weights_parts(const lstm_plan *p);
 int lstm_weights_filling(const lstm_plan *p); // parts that make enough blocks
 void lstm_weights_launch(const call *c, const lstm_plan *p);
 
-// Any hidden size, step by step: cuda/lstm/lstm_large.cu. `room` is scratch of lstm_large_scratch bytes; backward fills
-// a.dz for the products that follow, with rows as lstm_large_rows says.
-void lstm_large_rows(lstm_args *a);
-size_t lstm_large_scratch(const lstm_plan *p);
+// Any hidden size, step by step: cuda/lstm/lstm_large.cu. Backward gives the gradients of all but weights and biases.
+// Those the library gives, or it cannot: then lstm_large_weights returns false, and lstm_large_rows tells
+// lstm_weights_launch where dz and h lie.
+size_t lstm_large_scratch(const call *c, const lstm_plan *p);
 size_t lstm_large_reserve(const lstm_plan *p);
-void lstm_large_forward(const call *c, const lstm_plan *p, char *room);
-void lstm_large_backward(const call *c, const lstm_plan *p, char *room);
+void lstm_large_forward(const call *c, const lstm_plan *p, char *scratch);
+void lstm_large_backward(const call *c, const lstm_plan *p, char *scratch);
+bool lstm_large_weights(const call *c, const lstm_plan *p, char *scratch);
+void lstm_large_rows(lstm_plan *p, char *reserve);
 
 template <int MATH> struct layout {
     typedef typename math_type<MATH>::element E;

@@ -26,7 +26,7 @@ static __device__ source source_of(const lstm_args &a, int d, int element_type, 
     }
     int bytes = element_type == DTYPE_F32 ? 4 : 2;
     if (column < a.I + a.H)
-        return source{a.h_kept + (d * a.h_direction + column - a.I) * bytes, a.h_rows, element_type, true};
+        return source{a.h_kept + (d * a.h_direction + column - a.I) * bytes, a.h_rows, element_type, !a.h_by_time};
     return source{NULL, {}, column == a.I + a.H ? -1 : -2, false};
 }
 

@@ -32,6 +32,7 @@ struct blaslt {
     decltype(&cublasLtMatmulDescSetAttribute) product_set;
     decltype(&cublasLtMatrixLayoutCreate) layout_create;
     decltype(&cublasLtMatrixLayoutDestroy) layout_destroy;
+    decltype(&cublasLtMatrixLayoutSetAttribute) layout_set;
     decltype(&cublasLtMatmulPreferenceCreate) wish_create;
     decltype(&cublasLtMatmulPreferenceDestroy) wish_destroy;
     decltype(&cublasLtMatmulPreferenceSetAttribute) wish_set;
@@ -54,6 +55,7 @@ static bool find_all(blaslt *l) {
            find(l, "cublasLtMatmulDescSetAttribute", &l->product_set) &&
            find(l, "cublasLtMatrixLayoutCreate", &l->layout_create) &&
            find(l, "cublasLtMatrixLayoutDestroy", &l->layout_destroy) &&
+           find(l, "cublasLtMatrixLayoutSetAttribute", &l->layout_set) &&
            find(l, "cublasLtMatmulPreferenceCreate", &l->wish_create) &&
            find(l, "cublasLtMatmulPreferenceDestroy", &l->wish_destroy) &&
            find(l, "cublasLtMatmulPreferenceSetAttribute", &l->wish_set);
@@ -90,8 +92,20 @@ static cudaDataType_t type_of(dtype t) {
     return t == DTYPE_BF16 ? CUDA_R_16BF : t == DTYPE_F16 ? CUDA_R_16F : CUDA_R_32F;
 }
 
-static bool layout_make(const blaslt *l, cublasLtMatrixLayout_t *to, dtype t, int64_t rows, int64_t columns) {
-    return l->layout_create(to, type_of(t), (uint64_t)columns, (uint64_t)rows, columns) == CUBLAS_STATUS_SUCCESS;
+static bool set_next(const blaslt *l, cublasLtMatrixLayout_t of, int64_t elements) {
+    return l->layout_set(of, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &elements, sizeof elements) ==
+           CUBLAS_STATUS_SUCCESS;
+}
+
+// A matrix, or `batch` of them; `row`: elements from one row to the next, 0 where they lie side by side.
+static bool layout_make(
+    const blaslt *l, cublasLtMatrixLayout_t *to, dtype t, int64_t rows, int64_t columns, int64_t row, int batch) {
+    if (!row) row = columns;
+    if (l->layout_create(to, type_of(t), (uint64_t)columns, (uint64_t)rows, row) != CUBLAS_STATUS_SUCCESS) return false;
+    int32_t count = batch;
+    return batch < 2 ||
+           (l->layout_set(*to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count) == CUBLAS_STATUS_SUCCESS &&
+               set_next(l, *to, rows * row));
 }
 
 // The library thinks in columns: to it our rows are columns, every matrix is turned, and the product is b times a.
@@ -110,9 +124,10 @@ static bool describe_product(const blaslt *l, blaslt_way *w) {
     if (s->bias)
         failed |= l->product_set(w->product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &bias, sizeof bias) |
                   l->product_set(w->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &somewhere, sizeof somewhere);
-    return !failed && layout_make(l, &w->a, s->type, s->turned_a ? s->k : s->m, s->turned_a ? s->m : s->k) &&
-           layout_make(l, &w->b, s->type, s->turned_b ? s->k : s->n, s->turned_b ? s->n : s->k) &&
-           layout_make(l, &w->to, s->to_type, s->m, s->n);
+    return !failed &&
+           layout_make(l, &w->a, s->type, s->turned_a ? s->k : s->m, s->turned_a ? s->m : s->k, s->row_a, s->batch) &&
+           layout_make(l, &w->b, s->type, s->turned_b ? s->k : s->n, s->turned_b ? s->n : s->k, s->row_b, s->batch) &&
+           layout_make(l, &w->to, s->to_type, s->m, s->n, s->row_to, s->batch);
 }
 
 // Sums that are cut may be added from memory alone: the other schemes add in an order, or with a rounding, that is not
@@ -139,7 +154,8 @@ static bool choose_algorithm(const blaslt *l, blaslt_way *w) {
 static bool is_same(const blaslt_shape *a, const blaslt_shape *b) {
     return a->m == b->m && a->n == b->n && a->k == b->k && a->type == b->type && a->to_type == b->to_type &&
            a->turned_a == b->turned_a && a->turned_b == b->turned_b && a->tf32 == b->tf32 && a->bias == b->bias &&
-           a->relu == b->relu;
+           a->relu == b->relu && a->row_a == b->row_a && a->row_b == b->row_b && a->row_to == b->row_to &&
+           a->batch == b->batch;
 }
 
 // The library loads a kernel at its first use, which a recording forbids unless the mode says that it is no part of it.
@@ -181,6 +197,9 @@ void blaslt_multiply(const call *c, const blaslt_shape *s, const blaslt_data *d,
     cudaStreamCaptureMode before = capture_mode(cudaStreamCaptureModeRelaxed);
     cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
     if (s->bias) status = l->product_set(w->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &d->bias, sizeof d->bias);
+    if (s->batch > 1 &&
+        !(set_next(l, w->a, d->next_a) && set_next(l, w->b, d->next_b) && set_next(l, w->to, d->next_to)))
+        status = CUBLAS_STATUS_INVALID_VALUE;
     if (status == CUBLAS_STATUS_SUCCESS)
         status = l->matmul(l->handle, w->product, &one, d->b, w->b, d->a, w->a, &beta, d->to, w->to, d->to, w->to,
             &w->algorithm, room, BLASLT_ROOM, q->stream);

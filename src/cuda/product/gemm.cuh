@@ -276,6 +276,7 @@ struct gemm_finish {
     view out, bias;
     void *kept; // z, for GELU, in the type of `out`
     int act;
+    int64_t row = 0; // elements of `out` from one row to the next; 0: rows lie side by side
 };
 
 CUDA_FN void gemm_finish_element(const gemm_finish &f, int64_t i, float bias, float v) {
@@ -303,7 +304,7 @@ static __global__ void __launch_bounds__(GEMM_THREADS)
         if (parts) {
             parts[(blockIdx.z * g.m + row) * g.n + to] = v;
         } else {
-            gemm_finish_element(f, row * g.n + to, bias, v);
+            gemm_finish_element(f, row * (f.row ? f.row : g.n) + to, bias, v);
         }
     }
 }
@@ -313,7 +314,8 @@ static __global__ void gemm_add_kernel(const float *parts, int count, int64_t m,
         float sum = 0;
 #pragma unroll 8
         for (int p = 0; p < count; p++) sum += parts[p * m * n + i];
-        gemm_finish_element(f, i, f.bias.data ? view_load(f.bias, i % n) : 0.0f, sum);
+        int64_t row = i / n, to = i % n;
+        gemm_finish_element(f, row * (f.row ? f.row : n) + to, f.bias.data ? view_load(f.bias, to) : 0.0f, sum);
     }
 }
 
