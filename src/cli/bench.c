@@ -12,6 +12,7 @@
 #include "cli/copying.h"
 #include "cli/gathering.h"
 #include "cli/peer.h"
+#include "cli/replaying.h"
 #include "cli/work.h"
 #include "data/set.h"
 #include "graph/dtype.h"
@@ -493,6 +494,25 @@ static bool run_copy(const cli_options *o, const bench *b, err *e) {
     return ok;
 }
 
+// The event pass of a backtest.
+
+enum { REPLAY_BARS = 1000000, REPLAY_PASSES = 9 };
+
+static bool run_replay(const cli_options *o, err *e) {
+    replaying r;
+    char text[32];
+    if (!replaying_measure(REPLAY_BARS, o->steps ? o->steps : REPLAY_PASSES, &r, e)) return false;
+    term_count(text, sizeof text, r.rate);
+    if (o->json)
+        json_line(stdout, json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o}", "case", "replay", "variant", "tradewind",
+                              "device", "cpu", "bars", (json_int_t)r.bars, "trades", (json_int_t)r.trades, "bars_per_s",
+                              json_number(r.rate), "memory_mb", json_number(r.megabytes)));
+    else
+        printf("%-11s %-14s %-4s %s bars a second on one processor; %lld bars, %lld trades, %.0f MB\n", "replay",
+            "tradewind", "cpu", text, (long long)r.bars, (long long)r.trades, r.megabytes);
+    return true;
+}
+
 static bool is_named(const cli_options *o, const char *name) {
     for (int i = 0; i < o->words; i++)
         if (strcmp(o->word[i], name) == 0) return true;
@@ -521,12 +541,16 @@ static bool run_chosen(const cli_options *o, const bench *b, err *e) {
         fprintf(stderr, "tradewind: copy: %s\n", why.text);
         failed++;
     }
+    if (is_named(o, "replay") && !run_replay(o, &why)) {
+        fprintf(stderr, "tradewind: replay: %s\n", why.text);
+        failed++;
+    }
     return failed == 0 || err_run(e, "%d of the cases could not be timed", failed);
 }
 
 static bool is_group(const char *word) {
     return strcmp(word, "main") == 0 || strcmp(word, "shapes") == 0 || strcmp(word, "deep") == 0 ||
-           strcmp(word, "loader") == 0 || strcmp(word, "copy") == 0;
+           strcmp(word, "loader") == 0 || strcmp(word, "copy") == 0 || strcmp(word, "replay") == 0;
 }
 
 static bool run(const cli_options *o, err *e) {
@@ -568,6 +592,9 @@ const cli_command cli_bench = {"bench", "[CASE...]", "timed training steps, besi
     "  copy        a set from its mapped file to the device, needs --data FILE: from pinned memory alone, through it "
     "from\n"
     "              the file's pages in order, and as shuffled batches of the loader; GB/s, the best of some passes\n"
+    "  replay      a backtest's event pass over a million made-up bars, with costs, stops and targets: bars a second "
+    "on\n"
+    "              one processor; --steps counts passes\n"
     "TFLOP/s counts 6 for every weight and row; GB/s counts every tensor written once and read once (bench/README.md)\n"
     "  --batch N   another batch size     --steps N   timed steps; on a card, timed epochs of 343,000 samples\n"
     "  --precision NAME   only this one: fp32, tf32, bf16 or fp16\n"

@@ -180,8 +180,8 @@ static const config_key run_keys[] = {
         "layers or blocks whose activations are recomputed for backward; auto: as few as the memory demands",
         FREE | TUNED},
     {"gpu_optimization.products", CONFIG_CHOICE, "auto", 0, 0, "auto|own|library",
-        "large products on a card: own kernels, cuBLASLt wherever it can, auto: what was tuned, else by size; fp32 is "
-        "always own, and on the CPU it means nothing",
+        "large products on a card: own kernels, with which every plan of fp32 has the same bits; cuBLASLt wherever it "
+        "can; auto: what was tuned, else by size",
         FIXED | TUNED},
     {"gpu_optimization.target_utilization", CONFIG_REAL, "85", 1, 100, NULL,
         "tune: percent of the best rate that the smallest batch to be taken must reach", FREE | UNTUNED},

@@ -564,8 +564,7 @@ static void measure_trials(sweep *s) {
     const tune_task *t = s->task;
     const tune_row *winner = &r->row[r->winner];
     settings as;
-    bool fixed = t->trials > 1 && t->trial[1].products != t->trial[0].products && winner->precision == PRECISION_FP32;
-    if (fixed || !with_batch(t->described, winner->batch, &as)) return;
+    if (!with_batch(t->described, winner->batch, &as)) return;
     chooser c = chooser_of(t, jobs_of(t, winner), &as);
     memcpy(r->trial, t->trial, sizeof r->trial);
     r->trials = t->trials;

@@ -15,9 +15,9 @@ extern "C" {
 // The rule, by sizes and types alone. From 2^27 multiplications on a product keeps a large card busy for longer than a
 // launch takes, and sides of 64 fill the tiles that the library multiplies on; below that our own products, which
 // convert as they load and join others in one launch, are faster. Rows of multiples of 8 elements lie at multiples of
-// 16 bytes, as the card's copy engine wants them. fp32 without tf32 stays with us: the library has no tensor cores for
-// it, and every plan is to have the same gradient. A run may say otherwise: never the library, or from WANTED_LEAST
-// multiplications on, below which a launch of its own is longer than the product.
+// 16 bytes, as the card's copy engine wants them. A run may say otherwise: never the library, which in fp32 gives
+// every plan the same gradient; or from WANTED_LEAST multiplications on, below which a launch of its own is longer than
+// the product.
 enum { PRODUCTS_LEAST = 1 << 27, WANTED_LEAST = 1 << 20, SIDE_LEAST = 64, SIDE_STEP = 8 };
 
 struct sizes {
