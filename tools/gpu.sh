@@ -4,6 +4,10 @@
 #   tools/gpu.sh test FOLDER       operators, golden numbers, agents, whole runs; all but whole runs also from compute_75
 #                                  PTX alone
 #   tools/gpu.sh resume FOLDER     an LSTM's run that is killed again and again ends with the bits of one that is not
+#   tools/gpu.sh kills FOLDER      every kind of training, killed at random moments on the card (TRADEWIND_KILLS each, 5 if
+#                                  not set), all kinds side by side: each ends in the bits of one that is not killed
+#   tools/gpu.sh full FOLDER       another process takes what is left of the card's memory in the middle of a run: that
+#                                  goes on, or ends with one line and goes on later, to the same bits
 #   tools/gpu.sh sanitize FOLDER   operators under compute-sanitizer's memcheck, racecheck and initcheck, in parts that run
 #                                  side by side on one card; a line for each tool and test with the count of its errors
 #
@@ -18,7 +22,7 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 mode=${1:-}
 folder=$(cd "${2:-/nonexistent}" 2>/dev/null && pwd) || {
-    echo "gpu: no folder of binaries given; usage: tools/gpu.sh test|resume|sanitize FOLDER" >&2
+    echo "gpu: no folder of binaries given; usage: tools/gpu.sh test|resume|kills|full|sanitize FOLDER" >&2
     exit 2
 }
 export TRADEWIND_TEST_DIR="${TRADEWIND_TEST_DIR:-$root/test}"
@@ -89,6 +93,61 @@ resumes_in() {
 resumes() {
     folder_of_runs=$(mktemp -d)
     resumes_in "$folder_of_runs"
+    status=$?
+    rm -rf "$folder_of_runs"
+    return $status
+}
+
+# Each kind of command that trains, in a process of its own.
+killed() {
+    results=$(mktemp -d)
+    for kind in train resume anew ensemble agent market models walk seeds agents; do
+        (
+            TRADEWIND_KILLS_ONLY=$kind TRADEWIND_KILLS=${TRADEWIND_KILLS:-5} TRADEWIND_CARD=$folder \
+                "$folder/test_kills" >"$results/$kind" 2>&1 || { touch "$results/bad"; cat "$results/$kind"; }
+        ) &
+    done
+    wait
+    cat "$results"/* | grep 'all the same'
+    cat "$results"/* | awk '/all the same/ { n += $2; b += $4 } END { print n + 0 " kills, " b + 0 " before the end" }'
+    [ ! -e "$results/bad" ]
+    status=$?
+    rm -rf "$results"
+    return $status
+}
+
+# Takes all memory of the card that is left, and gives it back after four seconds.
+fill() {
+    python3 - <<'PY'
+import ctypes, time
+cuda = ctypes.CDLL("libcuda.so.1")
+context, device, at = ctypes.c_void_p(), ctypes.c_int(), ctypes.c_uint64()
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0
+assert cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0 and cuda.cuCtxSetCurrent(context) == 0
+size, taken = 1 << 36, 0
+while size >= 1 << 20:
+    if cuda.cuMemAlloc_v2(ctypes.byref(at), ctypes.c_size_t(size)) == 0: taken += size
+    else: size //= 2
+print("%.1f GB taken by another process" % (taken / 2**30), flush=True)
+time.sleep(4)
+PY
+}
+
+filled_in() {
+    runs=$1 status=0
+    (lstm "$runs/whole") || return 1
+    lstm "$runs/full" >"$runs/out" 2>"$runs/err" &
+    sleep 2
+    fill || return 1
+    wait $! || status=$?
+    echo "the run ended with status $status: $(cat "$runs/err")"
+    [ $status = 0 ] || { [ $status = 1 ] && [ "$(wc -l <"$runs/err")" = 1 ] && (lstm "$runs/full" --resume); } || return 1
+    cmp "$runs/whole/best.safetensors" "$runs/full/best.safetensors"
+}
+
+filled() {
+    folder_of_runs=$(mktemp -d)
+    filled_in "$folder_of_runs"
     status=$?
     rm -rf "$folder_of_runs"
     return $status
@@ -199,8 +258,10 @@ fi
 case $mode in
 test) test_all ;;
 resume) run "a run killed and resumed" resumes ;;
+kills) run "training killed at random moments" killed ;;
+full) run "a card that another process fills" filled ;;
 sanitize) sanitize_all ;;
-*) echo "gpu: unknown mode '$mode'; test, resume or sanitize" >&2; exit 2 ;;
+*) echo "gpu: unknown mode '$mode'; test, resume, kills, full or sanitize" >&2; exit 2 ;;
 esac
 [ -z "$failed" ] || { printf 'failed:%s\n' "$failed"; exit 1; }
 echo "$passed passed"

@@ -182,13 +182,17 @@ const int kinds_count = sizeof kinds / sizeof *kinds;
 // `words` gets the command's, ended by NULL; its card is set.
 static void list_words(const kind *k, bool card, bool again, const char **words) {
     int n = 0;
-    setenv("FAKE_CARD", card ? k->card : "", 1);
+    setenv("FAKE_CARD", card && k->card ? k->card : "", 1);
     for (; k->words[n]; n++) words[n] = k->words[n];
     words[n++] = card ? "--device=auto" : "--device=cpu";
     words[n++] = "--threads=1";
     bool begun = access("made/config.yaml", F_OK) == 0 || access("made/a/config.yaml", F_OK) == 0;
     if (again && k->again && begun) words[n++] = k->again;
     words[n] = NULL;
+}
+
+const char *kinds_real_card(void) {
+    return getenv("TRADEWIND_CARD");
 }
 
 pid_t fault_start(const char *const *words, const fault *f, const char *mark) {
@@ -201,7 +205,7 @@ pid_t fault_start(const char *const *words, const fault *f, const char *mark) {
     setenv("FAULT_CLOCK", CLOCK, 1);
     if (mark) setenv("FAULT_MARK", mark, 1);
     if (f && !f->at) setenv("FAULT_PLACES", "places", 1);
-    setenv("LD_PRELOAD", FAULT_SHIM, 1);
+    if (!kinds_real_card()) setenv("LD_PRELOAD", FAULT_SHIM, 1);
     unlink("count");
     pid_t child = program_start("out", words);
     unsetenv("LD_PRELOAD");
@@ -359,9 +363,17 @@ static void put_used(const char *device) {
     kinds_shell("rm folds/walk.json");
 }
 
+static void put_program(void) {
+    const char *folder = kinds_real_card();
+    char program[4096], plugin[4096];
+    snprintf(program, sizeof program, "%s/tradewind", folder ? folder : "");
+    snprintf(plugin, sizeof plugin, "%s/tradewind-cuda.so", folder ? folder : "");
+    program_copy(folder ? program : TRADEWIND_BINARY, folder ? plugin : FAKE_CARD_THIS);
+}
+
 void kinds_enter(bool card) {
     const char *device = card ? "--device=cuda" : "--device=cpu";
-    program_copy(TRADEWIND_BINARY, FAKE_CARD_THIS);
+    put_program();
     put_descriptions();
     walk_put("bars.csv", 3000, 300, 1);
     placed = NULL;

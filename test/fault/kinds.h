@@ -34,6 +34,10 @@ typedef struct {
     int64_t at;
 } fault;
 
+// Folder with a built program and its CUDA plug-in ($TRADEWIND_CARD): kinds then run on this machine's card, without
+// the shim. NULL: on the stand-in.
+const char *kinds_real_card(void);
+
 // Starts the program with the shim, whose clock goes by its readings, and a fault or none (NULL); `mark` may be NULL.
 pid_t fault_start(const char *const *words, const fault *f, const char *mark);
 

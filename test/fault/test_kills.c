@@ -1,6 +1,8 @@
 // Commands that are killed at random moments, drawn evenly over the time that each takes, and run again: they end in
 // what an undisturbed one leaves, bit for bit. TRADEWIND_KILLS is how many are killed in all (48 where it is not set;
 // `make kills` kills 1,000), over all kinds of commands that leave something behind. TRADEWIND_TEST_SEED draws others.
+// TRADEWIND_KILLS_ONLY names one kind. TRADEWIND_CARD=FOLDER kills those that train on this machine's card
+// (tools/gpu.sh kills).
 //
 // Runs in: test-long
 #include "cli/program.h"
@@ -12,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -25,7 +28,7 @@ static double seconds_of(const kind *k) {
     for (int i = 0; i < TIMINGS; i++) {
         kind_put(k);
         double began = support_seconds();
-        if (program_finish(kind_start(k, false)) != 0) is_empty("err");
+        if (program_finish(kind_start(k, kinds_real_card())) != 0) is_empty("err");
         double took = support_seconds() - began;
         least = took < least ? took : least;
     }
@@ -36,7 +39,7 @@ static double seconds_of(const kind *k) {
 static bool kill_after(const kind *k, double seconds) {
     int status;
     kind_put(k);
-    pid_t child = kind_start(k, false);
+    pid_t child = kind_start(k, kinds_real_card());
     nanosleep(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = (long)((seconds - (long)seconds) * 1e9)}, NULL);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -47,15 +50,21 @@ static bool kill_after(const kind *k, double seconds) {
 
 static int kill_kind(const kind *k, int kills, dice *d) {
     int killed = 0;
-    kind_whole(k, false);
+    kind_whole(k, kinds_real_card());
     double seconds = seconds_of(k);
     for (int i = 0; i < kills; i++) {
         killed += kill_after(k, 0.5 * seconds * (1 + (double)dice_unit(d)));
-        kind_go_on(k, false);
+        kind_go_on(k, kinds_real_card());
     }
     print_message("%-10s %4d kills, %d of them before its end, after 0 to %.0f ms: all the same\n", k->name, kills,
         killed, 1e3 * seconds);
     return killed;
+}
+
+// On a card those that train.
+static bool is_killed(const kind *k) {
+    const char *only = getenv("TRADEWIND_KILLS_ONLY");
+    return k->writes && (!kinds_real_card() || k->mark) && (!only || strcmp(only, k->name) == 0);
 }
 
 static void killed_commands_lose_nothing(void **state) {
@@ -64,10 +73,10 @@ static void killed_commands_lose_nothing(void **state) {
     int kills = given ? atoi(given) : 48, writing = 0, killed = 0, turn = 0;
     dice d = {.seed = seed ? strtoull(seed, NULL, 10) : 1};
     if (support_sanitized()) skip();
-    kinds_enter(false);
-    for (int i = 0; i < kinds_count; i++) writing += kinds[i].writes;
+    kinds_enter(kinds_real_card());
+    for (int i = 0; i < kinds_count; i++) writing += is_killed(&kinds[i]);
     for (int i = 0; i < kinds_count; i++) {
-        if (!kinds[i].writes) continue;
+        if (!is_killed(&kinds[i])) continue;
         int share = kills * (turn + 1) / writing - kills * turn / writing;
         killed += kill_kind(&kinds[i], share, &d);
         turn++;
