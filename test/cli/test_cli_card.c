@@ -239,6 +239,16 @@ static void a_wrong_limit_is_told(void **state) {
     }
     assert_int_equal(RUN("train", "run.yaml", LIMIT "2000"), 2);
     matches("err", "the card has 1024\\.00 GB");
+    // A little more than the card has is all of it.
+    complains(RUN("train", "run.yaml", LIMIT "1056"), "[^\n]*the card has 1024\\.00 GB; [^\n]*");
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", LIMIT "1054"), 0);
+    matches("out", "\nnote +gpu_optimization\\.max_memory_gb: 1054\\.00 GB is more than the card has; all of its "
+                   "1024\\.00 GB are the limit\n");
+    matches("out", "\nlimit +1099511\\.6 MB \\(1024\\.00 GB\\)");
+    matches(
+        "made/training_log.txt", " note gpu_optimization\\.max_memory_gb: 1054\\.00 GB is more than the card has; ");
+    assert_int_equal(RUN("plan", "run.yaml", LIMIT "1024"), 0);
+    assert_false(file_holds("out", "more than the card has"));
     assert_int_equal(RUN("train", "run.yaml", HOST_LIMIT "1000000"), 2);
     matches("err", "gpu_optimization\\.max_host_memory_gb[^\n]* the machine has [0-9.]+ GB; ");
     assert_int_equal(RUN("train", "run.yaml", LIMIT "1", "gpu_optimization.memory_fraction=0.5"), 2);
