@@ -4,6 +4,7 @@ MAKEFLAGS += --no-print-directory
 JOBS  := $(shell nproc 2>/dev/null || echo 2)
 BUILD ?= build
 CUDA  ?= AUTO
+CARDS ?=
 CTEST  = ctest --output-on-failure --parallel 2
 
 FUZZ_SECONDS ?= 20
@@ -25,14 +26,18 @@ SOURCES = find src test bench fuzz -name '*.[ch]' -o -name '*.cu' -o -name '*.cu
 TSAN_SKIP = test_(arena|characteristics|cli_card|config|err|file|json|rng|rows|rows_fold|term|version)$$
 NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
-# $(call build,FOLDER,OPTIONS,TARGET): configures and builds; everything where no target is named.
-build = cmake -S . -B $(1) $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
+# $(call build,FOLDER,OPTIONS,TARGET): configures and builds; everything where no target is named. Without CARDS a folder
+# keeps the cards that it was made for: those of this machine, unless others were named.
+build = cmake -S . -B $(1) $(if $(CARDS),-DTRADEWIND_CUDA_ARCHITECTURES="$(CARDS)") $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
 
 .DEFAULT_GOAL := all
-.PHONY: all install uninstall demo test test-long faults kills flips mutants test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
+.PHONY: all release install uninstall demo test test-long faults kills flips mutants test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
 
-all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and the CUDA plug-in where nvcc is found
+all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and where nvcc is found the CUDA plug-in for the cards here; CARDS='86-real;75-virtual'
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
+
+release: layers $(BUILD)-release/.deps-demo ## the same for every card from Turing on, in build-release; `make install BUILD=build-release` installs it
+	@$(call build,$(BUILD)-release,-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=ON -DTRADEWIND_CUDA_ARCHITECTURES=release)
 
 install: all ## put tradewind on the PATH: PREFIX=/usr/local, DESTDIR for packages
 	install -d $(HOME_OF) $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tradewind/examples

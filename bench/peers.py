@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The PyTorch side of `tradewind bench`: the same training step, timed, one JSON line for each variant.
 
-usage: peers.py [--device cpu|cuda] [--threads N] [--batch B] [--steps N] [--warmup N] [--precision P] [--compile]
+usage: peers.py [--device cpu|cuda|cuda:N] [--threads N] [--batch B] [--steps N] [--warmup N] [--precision P] [--compile]
                 [--way eager|graph|compiled] [--hidden H] [--window T] [--layers L] CASE
 
 CASE is lstm, mlp, nbeats, transformer or ceilings. --hidden, --window and --layers change the lstm: H units in the
@@ -22,6 +22,7 @@ Exit status: 0 some variant was timed, 1 none was or PyTorch is missing, 2 the a
 """
 import argparse
 import json
+import re
 import resource
 import statistics
 import sys
@@ -286,11 +287,17 @@ def positive(text):
     return value
 
 
+def device(text):
+    if not re.fullmatch("cpu|cuda(:[0-9]+)?", text):
+        raise ValueError
+    return text
+
+
 def parse():
     parser = Parser(description="Times PyTorch's training step on the cases of tradewind bench; prints JSON lines.")
     parser.add_argument("case", metavar="CASE", choices=[*CASES, "ceilings"],
                         help=", ".join([*CASES, "ceilings"]))
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--device", type=device, default="cpu", help="cpu, cuda, or cuda:N for a card by its number")
     parser.add_argument("--threads", type=positive, help="threads of the cpu (PyTorch's own choice)")
     parser.add_argument("--batch", type=positive, help="rows a step (3072; mlp 512, nbeats 1024)")
     parser.add_argument("--steps", type=positive, help="timed steps (8 on cpu, 100 on cuda)")
@@ -302,9 +309,12 @@ def parse():
     parser.add_argument("--window", type=positive, help="lstm: bars in the fast stream's window (50)")
     parser.add_argument("--layers", type=positive, help="lstm: layers (1)")
     args = parser.parse_args()
+    args.device, _, number = args.device.partition(":")
     cuda = args.device == "cuda"
     if cuda and not torch.cuda.is_available():
         parser.error("PyTorch sees no CUDA device; use --device cpu")
+    if number:
+        torch.cuda.set_device(int(number))  # what is only "cuda" from here on
     if args.case == "ceilings":
         if not cuda:
             parser.error("ceilings are measured on cuda")

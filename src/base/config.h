@@ -36,9 +36,9 @@ typedef struct {
     config_type type;
     const char *fallback; // the value when the user gives none, as in a file, unquoted ("a, b" for a list); NULL: none
     double least, most;   // INT, REAL: inclusive, or -INFINITY, INFINITY; a least of 1e-30 or less means "above 0"
-    const char *choices;  // CHOICE: "adamw|sgd"; INT, REAL, BOOL: words taken in place of a value, such as "auto"
-    const char *help;     // one line
-    unsigned marks;       // KEY_*, for those who compare descriptions; nothing here looks at them
+    const char *choices; // CHOICE: "adamw|sgd|cuda:N"; INT, REAL, BOOL: words taken in place of a value, such as "auto"
+    const char *help;    // one line
+    unsigned marks;      // KEY_*, for those who compare descriptions; nothing here looks at them
 } config_key;
 
 // The least of a number that must be above 0.

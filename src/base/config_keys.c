@@ -60,10 +60,19 @@ static size_t choice_count(const char *list) {
     return n;
 }
 
+// True if the choice is this text, or ends in ":N" where the text has a number.
+static bool choice_is(const char *word, size_t len, const char *text) {
+    enum { DIGITS_MOST = 3 };
+    if (len < 2 || memcmp(word + len - 2, ":N", 2) != 0) return len == strlen(text) && !memcmp(word, text, len);
+    if (strncmp(word, text, len - 1) != 0) return false;
+    size_t digits = strspn(text + len - 1, "0123456789");
+    return digits > 0 && digits <= DIGITS_MOST && !text[len - 1 + digits];
+}
+
 bool choice_has(const char *list, const char *text) {
-    size_t len, want = strlen(text);
+    size_t len;
     for (const char *word; (word = choice_next(&list, &len));)
-        if (len == want && !memcmp(word, text, len)) return true;
+        if (choice_is(word, len, text)) return true;
     return false;
 }
 

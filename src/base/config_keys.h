@@ -36,6 +36,8 @@ void row_put_type(words *w, const config_key *k);
 
 // Walks a list such as "adamw|sgd"; the next word and its length, or NULL at the end.
 const char *choice_next(const char **list, size_t *len);
+
+// A choice that ends in ":N" stands for that word with any number of up to three digits: cuda:N for cuda:0.
 bool choice_has(const char *list, const char *text);
 
 #endif

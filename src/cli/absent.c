@@ -1,6 +1,7 @@
 #include "cli/absent.h"
 
 #include "cpu/cpu.h"
+#include "graph/arch.h"
 #include "graph/plugin.h"
 
 #include <stdio.h>
@@ -13,8 +14,9 @@ enum { BASE_GUESS = 550 * 1000 * 1000 };
 struct queue {
     size_t memory;
     int arch;
-    const device *card; // the plug-in; NULL: it is not there
-    queue *cpu;         // where it is not
+    arch_kernels kernels; // that it would get
+    const device *card;   // the plug-in; NULL: it is not there
+    queue *cpu;           // where it is not
 };
 
 static queue asked; // the card that absent_card was asked for
@@ -31,11 +33,27 @@ static bool read_memory(const char *text, size_t *bytes, err *e) {
 
 static bool read_arch(const char *text, int *arch, err *e) {
     char *end = NULL;
-    *arch = 80;
+    *arch = 0;
     if (!text) return true;
     if (strncmp(text, "sm_", 3) == 0) *arch = (int)strtol(text + 3, &end, 10);
-    if (end && end > text + 3 && (!*end || strcmp(end, "a") == 0) && *arch >= 75 && *arch < 1000) return true;
+    if (end && end > text + 3 && (!*end || strcmp(end, "a") == 0) && *arch >= ARCH_LEAST && *arch < 1000) return true;
     return err_input(e, "--arch %.40s: must be sm_75 or newer, such as sm_86", text);
+}
+
+// Kernels as the plug-in was built; as the card would have them where that is not known. Where no architecture was
+// given, the newest that the plug-in has machine code for.
+static bool find_kernels(queue *q, err *e) {
+    enum { USUAL = 80 };
+    char built[256];
+    if (!q->arch && q->card && q->card->built) q->arch = arch_newest(q->card->built);
+    if (!q->arch) q->arch = USUAL;
+    q->kernels = (arch_kernels){q->arch, false};
+    if (!q->card || !q->card->built) return true;
+    q->kernels = arch_kernels_of(q->card->built, q->arch);
+    if (q->kernels.arch) return true;
+    arch_text(q->card->built, built, sizeof built);
+    return err_run(
+        e, "the plug-in has no kernels for sm_%d; it was built for %s (TRADEWIND_CUDA_ARCHITECTURES)", q->arch, built);
 }
 
 static queue *open_queue(const queue_options *o, err *e) {
@@ -47,7 +65,8 @@ static queue *open_queue(const queue_options *o, err *e) {
     *q = asked;
     q->card = plugin_open("tradewind-cuda.so", &found, &unused);
     if (!q->card) q->cpu = cpu_device.open(&(queue_options){.threads = 1}, e);
-    if (q->card || q->cpu) return q;
+    if ((q->card || q->cpu) && find_kernels(q, e)) return q;
+    if (q->cpu) cpu_device.close(q->cpu);
     free(q);
     return NULL;
 }
@@ -63,7 +82,7 @@ static const kernel *const *kernels(const queue *q) {
 
 static bool computes(const queue *q, precision p) {
     return p == PRECISION_FP32 || p == PRECISION_FP16 ||
-           ((p == PRECISION_BF16 || p == PRECISION_TF32) && q->arch >= 80);
+           ((p == PRECISION_BF16 || p == PRECISION_TF32) && q->kernels.arch >= 80);
 }
 
 static size_t room_bytes(const queue *q, const call *calls, int count, int recordings) {
@@ -71,7 +90,7 @@ static size_t room_bytes(const queue *q, const call *calls, int count, int recor
 }
 
 static void identify(const queue *q, device_identity *i) {
-    *i = (device_identity){.arch = q->arch};
+    *i = (device_identity){.arch = q->arch, .ptx = q->kernels.ptx ? q->kernels.arch : 0};
     snprintf(i->card, sizeof i->card, "a card of %.2f GB", (double)q->memory / 0x1p30);
     snprintf(i->note, sizeof i->note, "that is not here (an estimate%s)",
         q->card ? "" : " by the CPU's kernels; install the plug-in");

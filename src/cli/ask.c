@@ -3,16 +3,19 @@
 #include "cli/absent.h"
 #include "cli/switches.h"
 #include "cpu/cpu.h"
+#include "graph/device_name.h"
 #include "graph/plugin.h"
 
 #include <string.h>
 
 bool ask_devices(const cli_options *o, task_devices *d, err *e) {
-    bool any = strcmp(o->device, "auto") == 0, card = strcmp(o->device, "cuda") == 0, found;
+    device_name name;
+    bool found;
     err why = {0};
-    *d = (task_devices){.options = {.threads = o->threads, .isa = o->isa}};
-    if (!any && !card && strcmp(o->device, "cpu") != 0)
-        return err_input(e, "--device %s: unknown device; use cuda, cpu or auto", o->device);
+    if (!device_name_read(&name, o->device))
+        return err_input(e, "--device %s: unknown device; use cuda, cuda:N, cpu or auto", o->device);
+    bool any = name.kind == DEVICE_AUTO, card = name.kind == DEVICE_CUDA;
+    *d = (task_devices){.options = {.threads = o->threads, .isa = o->isa, .number = name.number}};
     if (!card) d->host = &cpu_device;
     d->open = any;
     if (!any && !card) return true;

@@ -396,13 +396,19 @@ typedef struct {
     int threads;
 } bench;
 
+// The device as PyTorch takes it: with the number of the card, where one is given.
+static const char *peer_device(const cli_options *o, const bench *b) {
+    return strchr(o->device, ':') ? o->device : b->d->name;
+}
+
 static bool run_case(const cli_options *o, const bench *b, const bench_case *c, err *e) {
     outcome r = {.o = o, .c = c, .d = b->d, .q = b->q, .devices = &b->devices, .batch = o->batch ? o->batch : c->batch};
     if (!run_precisions(&r, e)) return false;
     if (!b->script) return true;
     err why;
     bool graph_only = c->group == GROUP_SHAPES || c->group == GROUP_DEEP;
-    peer_case p = {b->script, b->d->name, c->peer, b->threads, r.batch, c->hidden, c->window, c->layers, graph_only};
+    peer_case p = {
+        b->script, peer_device(o, b), c->peer, b->threads, r.batch, c->hidden, c->window, c->layers, graph_only};
     if (!peer_run(&p, on_peer_line, &r, &why))
         fprintf(stderr, "tradewind: %s\n", why.text);
     else if (!o->json)
@@ -521,7 +527,7 @@ static bool is_named(const cli_options *o, const char *name) {
 
 static bool run_chosen(const cli_options *o, const bench *b, err *e) {
     err why;
-    peer_case ceilings = {.script = b->script, .device = b->d->name, .name = "ceilings"};
+    peer_case ceilings = {.script = b->script, .device = peer_device(o, b), .name = "ceilings"};
     if (!o->json)
         printf("%d threads\n%-11s %-14s %-4s %-9s %6s %10s %11s %8s %9s %8s %7s\n", b->threads, "case", "variant", "on",
             "precision", "batch", "ms/step", "samples/s", "epoch s", "memory MB", "TFLOP/s", "GB/s");

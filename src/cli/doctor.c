@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "cli/ask.h"
+#include "cli/cards.h"
 #include "cli/cli.h"
 #include "cpu/cpu.h"
 #include "graph/dtype.h"
@@ -101,7 +102,8 @@ typedef struct {
     device_memory memory;
     bool counted; // whether the card's monitor gave `memory`
     bool card;
-    err no_card; // why, where the CPU stands in
+    err no_card;          // why, where the CPU stands in
+    const device *plugin; // for cards, or NULL
 } findings;
 
 // Between the host's memory, as it is, and the card's.
@@ -154,8 +156,10 @@ static void describe_device(const device *d, const queue *q, findings *f) {
 static bool examine(const cli_options *o, findings *f, err *e) {
     const device *d;
     queue *q;
+    task_devices from;
     processor_name(f->processor, sizeof f->processor);
-    if (!ask_queue(o, &d, &q, &f->no_card, e)) return false;
+    if (!ask_devices(o, &from, e) || !task_open_queue(&from, &d, &q, &f->no_card, e)) return false;
+    f->plugin = from.card;
     f->card = !d->host_memory;
     f->counted = d->memory(q, &f->memory);
     bool ok = time_device(d, q, f, e);
@@ -199,6 +203,7 @@ static void print_text(const findings *f) {
         print_card(f);
     else
         printf("card       %s\n", f->no_card.text);
+    cards_print(f->plugin, stdout);
 }
 
 static json_t *json_findings(const findings *f) {
@@ -210,6 +215,7 @@ static json_t *json_findings(const findings *f) {
         cpu_instruction_sets()[0], "device", f->device, "copy_gb_per_s", json_number(f->copy), "matmul_gflop_per_s",
         json_number(f->matmul[PRECISION_FP32]), "matmul_tflop_per_s", rates, "cuda", f->card, "no_card",
         f->card ? NULL : f->no_card.text);
+    if (line) cards_json(f->plugin, line);
     if (!line || !f->card) return line;
     if (f->products[0]) json_object_set_new(line, "products", json_string(f->products));
     json_object_set_new(line, "host_to_card_gb_per_s", json_number(f->to_card));

@@ -45,7 +45,7 @@ bool cli_interrupted(void) {
 
 static void print_options(void) {
     printf("\noptions of every command:\n"
-           "  --device auto|cuda|cpu\n"
+           "  --device auto|cuda|cuda:N|cpu\n"
            "                      where to compute (default auto: as run.device says, else the card where there is "
            "one)\n"
            "  --threads N         threads on the CPU (default: one per processor)\n"

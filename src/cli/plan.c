@@ -404,7 +404,7 @@ const cli_command cli_plan = {"plan", "CONFIG [key=value...]",
     "what would run and why, and a map of the memory it takes; runs nothing",
     "It says what the planner chose and why, where the memory goes, the largest batch, the smallest limit that works,\n"
     "and what other plans would take (doc/memory.md).\n"
-    "--device-memory 8GB --arch sm_86 plans for a card that is not here (GB: 2^30 bytes; sm_80 where not given). What\n"
-    "kernels need comes from the CUDA plug-in where it is installed; the base is an estimate.\n"
+    "--device-memory 8GB --arch sm_86 plans for a card that is not here (GB: 2^30 bytes). What kernels need, and the\n"
+    "precisions that they have there, come from the CUDA plug-in where it is installed; the base is an estimate.\n"
     "--resume plans for the run in run.dir that `tradewind train --resume` would go on with, whose split it keeps.\n",
     NULL, "--seed", WORDS_MOST, run_plan, "--device-memory --arch", "--resume"};

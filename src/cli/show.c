@@ -91,7 +91,8 @@ static void print_data(const task *s, FILE *out) {
 }
 
 void show_limit(const budget *b, const demand *n, const settings *s, FILE *out) {
-    char others[128];
+    char others[128], lowered[160];
+    if (budget_is_lowered(b, lowered, sizeof lowered)) fprintf(out, "note      %s\n", lowered);
     if (b->host && (s->max_memory > 0 || s->memory_fraction > 0))
         fprintf(
             out, "note      the limit of a card does not count on the CPU; gpu_optimization.max_host_memory_gb does\n");

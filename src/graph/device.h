@@ -77,6 +77,7 @@ typedef struct {
     queue *beside;   // CPU: an open queue whose threads it shares and which must outlive it; NULL: threads of its own
     bool several;    // card: other queues will be open beside it. The process's first queue then asks the driver for as
                      // many hardware queues as there are, which takes 0.6 s of an H200; later ones need not say so
+    int number;      // card: which, as CUDA counts those that this process may see
     card_switches card; // copied when a queue is opened
 } queue_options;
 
@@ -127,6 +128,11 @@ enum { LANES = 2 };
 
 typedef struct device {
     const char *name;
+    const char *built; // card: what its kernels were compiled for (graph/arch.h); NULL: the machine it computes on
+    int needs;         // card: version of CUDA that a driver has to serve, 13000 for 13.0
+    // Card: the number of those that there are, of which the first `most` are described by card, arch and total, in the
+    // order of their numbers; 0 without a driver. Opens nothing on them. NULL: there is one device.
+    int (*cards)(device_identity *list, int most);
     bool host_memory; // kernels read the host's memory as it is: constants need no copy
     queue *(*open)(const queue_options *options, err *e);
     void (*close)(queue *q);

@@ -177,7 +177,7 @@ static bool make_trainer(fit *f, err *e) {
 // The head of the log.
 static void log_task(const fit *f) {
     const task *t = f->task;
-    char device[IDENTITY_ROOM], others[128], tuned[WISDOM_LINE + 16];
+    char device[IDENTITY_ROOM], others[160], tuned[WISDOM_LINE + 16];
     device_identity is;
     t->device->identify(t->queue, &is);
     identity_text(&is, device, sizeof device);
@@ -185,6 +185,7 @@ static void log_task(const fit *f) {
         (long long)graph_parameter_values(t->job.g), device);
     if (task_tuned_line(t, tuned, sizeof tuned)) log_line(f->log, "tuned %s", tuned);
     if (budget_is_shared(&t->budget, others, sizeof others)) log_line(f->log, "others %s", others);
+    if (budget_is_lowered(&t->budget, others, sizeof others)) log_line(f->log, "note %s", others);
 }
 
 static bool open_run(fit *f, err *e) {

@@ -12,6 +12,9 @@ static const char key_gb[] = "gpu_optimization.max_memory_gb", key_host[] = "gpu
 // plan itself.
 enum { CARD_ALLOWANCE = 24 << 20, HOST_ALLOWANCE = 8 << 20 };
 
+// A limit up to this share above the card's memory means all of it: a card that is sold with 12 GB reports 11.99.
+#define MEANS_ALL 0.03
+
 static double mb(size_t bytes) {
     return (double)bytes / 1e6;
 }
@@ -71,11 +74,19 @@ bool budget_make(budget *b, const config *c, const settings *s, const device *d,
         return err_run(e,
             "the card's monitor (libnvidia-ml.so.1) was not found, so no limit can be held; install it, or "
             "leave gpu_optimization.max_memory_gb out");
-    if (s->max_memory > (double)m.total)
-        return config_fail(
-            c, key_gb, e, "the card has %.2f GB; use no more, or leave it out", (double)m.total / 0x1p30);
-    set_limit(b, s->max_memory > 0 ? s->max_memory : s->memory_fraction * (double)m.total);
+    double total = (double)m.total;
+    if (s->max_memory > total * (1 + MEANS_ALL))
+        return config_fail(c, key_gb, e, "the card has %.2f GB; use no more, or leave it out", total / 0x1p30);
+    if (s->max_memory > total) b->asked = s->max_memory;
+    set_limit(b, b->asked > 0 ? total : s->max_memory > 0 ? s->max_memory : s->memory_fraction * total);
     return true;
+}
+
+bool budget_is_lowered(const budget *b, char *line, size_t room) {
+    if (b->asked > 0)
+        snprintf(line, room, "%s: %.2f GB is more than the card has; all of its %.2f GB are the limit", key_gb,
+            b->asked / 0x1p30, (double)b->limit / 0x1p30);
+    return b->asked > 0;
 }
 
 bool budget_is_shared(const budget *b, char *line, size_t room) {

@@ -19,6 +19,7 @@ typedef struct {
     bool limited;        // the user set a limit of the device's memory
     bool counted;        // the base is known
     size_t limit;        // bytes of the device that this process may take
+    double asked;        // bytes of the user's limit where that is a little more than the card has; else 0
     size_t base;         // bytes that it has taken, the spaces of other jobs included
     size_t others;       // of a card: bytes that others hold,
     size_t total;        // and all that it has; 0 where nobody counts
@@ -35,7 +36,7 @@ typedef struct {
 } demand;
 
 // Before the job's own space is taken. A limit that is more than the card, or the machine or its container, has is
-// ERR_INPUT; one that nobody can count is ERR_RUN.
+// ERR_INPUT; one that nobody can count is ERR_RUN. Up to 3 % more than the card has stands for all of it.
 bool budget_make(budget *b, const config *c, const settings *s, const device *d, const queue *q, err *e);
 
 // Bytes of the device that a plan takes: what is planned, and on a card its recordings; what must fit into `slab`.
@@ -62,6 +63,9 @@ double budget_gb(size_t bytes);
 // True if others hold so much of the card that the limit, or without one 95 % of the card, cannot be had; a line that
 // says so.
 bool budget_is_shared(const budget *b, char *line, size_t room);
+
+// True if the user's limit was a little more than the card has, which is the limit then; a line that says so.
+bool budget_is_lowered(const budget *b, char *line, size_t room);
 
 // Compares the monitor's count, once steps were recorded, with the limit; ERR_RUN above it.
 bool budget_holds(const budget *b, const device *d, const queue *q, err *e);

@@ -193,7 +193,7 @@ static const config_key run_keys[] = {
     {"run.dir", CONFIG_TEXT, "runs/last", 0, 0, NULL, "where results go", FREE | UNTUNED | PATH},
     {"run.tags", CONFIG_LIST, NULL, 0, 0, NULL, "words by which `runs --filter tag=WORD` finds the run",
         FREE | UNTUNED},
-    {"run.device", CONFIG_CHOICE, "auto", 0, 0, "auto|cpu|cuda|cuda:0",
+    {"run.device", CONFIG_CHOICE, "auto", 0, 0, "auto|cpu|cuda|cuda:N",
         "where to train, unless --device says; auto: the card where there is one", FREE | UNTUNED},
     {"train.checkpoint_every", CONFIG_INT, "50", 1, 1e6, NULL, "epochs from one checkpoint to the next",
         FREE | UNTUNED},

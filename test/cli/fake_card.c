@@ -7,6 +7,9 @@
 // loaded. It computes with the plain kernels on memory that it does not call the host's, so that the rest of the
 // program treats it as it treats a card.
 //
+// FAKE_CARDS is how many cards there are (1): the first, a second of 8 GB, and old ones. FAKE_BUILT is what the plug-in
+// was built for.
+//
 // FAKE_CARD_FAILS="CALL N" loses the card in the N-th such call of the process: it and all calls behind it fail.
 // "CALL N full" fails that call alone, as where another process has taken what was left of the memory. CALL is
 // allocate, write, read, fill, pin, feed, fed, record, play or sync. The file `struck` is made when the call comes.
@@ -28,11 +31,14 @@ enum {
     LOST_AFTER = 12, // updates: in the second epoch of the test's run
     LIBRARY_ROOM = 1 << 22,
     RECORDED = 24 << 20, // what recordings may take of a card (train/budget.h)
+    USED = 7000000,      // bytes of a card
 };
+static const size_t EIGHT_GB = (size_t)8 << 30;
 
 struct queue {
     int updates;
-    int nth; // that this process has opened
+    int number; // of the card
+    int nth;    // that this process has opened
     bool recorded;
     bool swollen; // steps were recorded that are not of fp16
     atomic_size_t slab;
@@ -73,6 +79,19 @@ static bool fails(const char *call, err *e) {
     return now || lost;
 }
 
+static void describe(int number, device_identity *i) {
+    *i = (device_identity){.name = "cuda", .card = "a card of the test", .total = (size_t)16 << 30};
+    if (number == 1) *i = (device_identity){.name = "cuda", .card = "a second one", .arch = 86, .total = EIGHT_GB};
+    if (number > 1) *i = (device_identity){.name = "cuda", .card = "an old one", .arch = 61, .total = EIGHT_GB};
+}
+
+static int cards(device_identity *list, int most) {
+    const char *given = getenv("FAKE_CARDS");
+    int count = trouble("blind") ? 0 : given ? atoi(given) : 1;
+    for (int i = 0; i < count && i < most; i++) describe(i, &list[i]);
+    return count;
+}
+
 static queue *open_queue(const queue_options *o, err *e) {
     static int opened;
     bool debug = trouble("debug") && !o->card.debug;
@@ -83,6 +102,7 @@ static queue *open_queue(const queue_options *o, err *e) {
     queue *q = calloc(1, sizeof *q);
     NEED(q, "out of memory for a queue");
     q->nth = ++opened;
+    q->number = o->number;
     return q;
 }
 
@@ -119,7 +139,7 @@ static bool computes(const queue *q, precision p) {
 // the driver's version.
 static void identify(const queue *q, device_identity *i) {
     const char *driver = getenv("FAKE_DRIVER");
-    *i = (device_identity){.name = "cuda", .card = "a card of the test", .total = (size_t)16 << 30};
+    describe(q->number, i);
     i->free = ((size_t)getpid() % 16 << 30) + ((size_t)1 << 29);
     if (driver) snprintf(i->driver, sizeof i->driver, "%s", driver);
     if (q->recorded) snprintf(i->products, sizeof i->products, "the test");
@@ -133,13 +153,15 @@ static size_t left(const queue *q) {
 
 static size_t available(const queue *q) {
     if (left(q)) return left(q);
+    if (q->number) return EIGHT_GB - USED;
     return trouble("full") || trouble("small") ? 1000 : (size_t)1 << 40;
 }
 
 static bool memory(const queue *q, device_memory *m) {
     bool more = q->slab && (trouble("swollen") || (trouble("swelling") && q->swollen));
     size_t base = more ? (size_t)1 << 30 : 2000000;
-    *m = (device_memory){MEMORY_OF_CARD, q->slab, base, 7000000, trouble("small") ? 2000000 : (size_t)1 << 40};
+    *m = (device_memory){MEMORY_OF_CARD, q->slab, base, USED, trouble("small") ? 2000000 : (size_t)1 << 40};
+    if (q->number) m->total = EIGHT_GB;
     if (left(q)) m->used = m->total - left(q);
     return !trouble("unseen");
 }
@@ -297,8 +319,10 @@ static bool narrow(queue *q, void *to, dtype type, const float *from, size_t cou
     return true;
 }
 
-static const device fake = {
+static device fake = {
     .name = "cuda",
+    .needs = 13000,
+    .cards = cards,
     .open = open_queue,
     .close = close_queue,
     .kernels = kernels,
@@ -327,5 +351,6 @@ const plugin *tradewind_plugin(void);
 
 const plugin *tradewind_plugin(void) {
     static const plugin p = {PLUGIN_HASH, &fake};
+    fake.built = getenv("FAKE_BUILT");
     return &p;
 }

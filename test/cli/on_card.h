@@ -22,6 +22,8 @@ static inline int leave_copy(void **state) {
     program_use(TRADEWIND_BINARY);
     unsetenv("FAKE_CARD");
     unsetenv("FAKE_DRIVER");
+    unsetenv("FAKE_CARDS");
+    unsetenv("FAKE_BUILT");
     return support_leave(state);
 }
 

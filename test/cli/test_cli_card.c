@@ -50,7 +50,7 @@ static void plan_says_what_and_why(void **state) {
 // A card that is not here, and no plug-in: the CPU's kernels stand in, and that is said.
 static void plan_takes_a_card_that_is_not_here(void **state) {
     (void)state;
-    put_small_run();
+    enter(NULL);
     assert_int_equal(RUN("plan", "run.yaml", "--device-memory", "8GB", "--arch", "sm_86"), 0);
     matches("out", "^device +a card of 8\\.00 GB, sm_86, that is not here \\(an estimate[^\n]*\\)\n");
     matches("out", " parameters, bf16\n");
@@ -65,6 +65,102 @@ static void plan_takes_a_card_that_is_not_here(void **state) {
         RUN("plan", "run.yaml", "--device-memory", "8GB", "--arch", "86"), "--arch 86: must be sm_75 or newer[^\n]*");
     complains(RUN("plan", "run.yaml", "--arch", "sm_86"), "--arch is of a card that is not here; [^\n]*");
     complains(RUN("train", "run.yaml", "--device-memory", "8GB"), "--device-memory: not an option of train; [^\n]*");
+}
+
+// Where the plug-in has no machine code for a card, its PTX decides what is planned.
+static void plan_takes_what_the_build_has(void **state) {
+    (void)state;
+    static const struct {
+        const char *built, *arch, *device, *precision;
+    } cases[] = {
+        {"90a-real:75-virtual", "sm_86", "sm_86, kernels from compute_75 PTX, that is not here", "fp16"},
+        {"90a-real:75-virtual", "sm_90", "sm_90, that is not here", "bf16"},
+        {"90a-real:75-virtual", NULL, "sm_90, that is not here", "bf16"},
+        {"86-real:75-virtual", "sm_86", "sm_86, that is not here", "bf16"},
+        {"86-real:75-virtual", "sm_89", "sm_89, that is not here", "bf16"},
+        {"86-real:75-virtual", "sm_80", "sm_80, kernels from compute_75 PTX, that is not here", "fp16"},
+        {"75-real:90-virtual", "sm_120", "sm_120, kernels from compute_90 PTX, that is not here", "bf16"},
+        {"75-real:90-virtual", "sm_75", "sm_75, that is not here", "fp16"},
+    };
+    enter(FAKE_CARD_THIS);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char device[128], precision[32];
+        setenv("FAKE_BUILT", cases[i].built, 1);
+        const char *option = cases[i].arch ? "--arch" : "--seed", *arch = cases[i].arch ? cases[i].arch : "1";
+        assert_int_equal(RUN("plan", "run.yaml", "--device-memory", "8GB", option, arch), 0);
+        snprintf(device, sizeof device, "^device +a card of 8\\.00 GB, %s ", cases[i].device);
+        matches("out", device);
+        snprintf(precision, sizeof precision, " parameters, %s", cases[i].precision);
+        matches("out", precision);
+    }
+    setenv("FAKE_BUILT", "86-real", 1);
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory", "8GB", "--arch", "sm_90"), 1);
+    matches("err", "^tradewind: the plug-in has no kernels for sm_90; it was built for sm_86 [^\n]*\n$");
+}
+
+// A card by its number: what runs there is that card, its memory is the limit's, and a number that is not there is an
+// error that names the cards.
+static void a_card_is_named_by_its_number(void **state) {
+    (void)state;
+    enter(FAKE_CARD_THIS);
+    setenv("FAKE_CARDS", "3", 1);
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "--device", "cuda:1"), 0);
+    matches("out", "^device +cuda, a second one, sm_86, [0-9.]+ of 8\\.0 GB free");
+    matches("made/plan.yaml", "^device: cuda, a second one, sm_86\n");
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "run.device=cuda:1"), 0);
+    matches("out", "^device +cuda, a second one, ");
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", "run.device=cuda:1", "--device=cuda:0"), 0);
+    matches("out", "^device +cuda, a card of the test, ");
+    complains(RUN("train", "run.yaml", "--device=cuda:1", LIMIT "9"), "[^\n]*the card has 8\\.00 GB; [^\n]*");
+    complains(RUN("train", "run.yaml", "--device", "cuda:3"),
+        "there is no card cuda:3; use one of cuda:0 \\(a card of the test\\), cuda:1 \\(a second one\\), "
+        "cuda:2 \\(an old one\\)");
+    complains(RUN("train", "run.yaml", "run.device=cuda:7"), "there is no card cuda:7; use one of cuda:0 [^\n]*");
+    setenv("FAKE_CARDS", "1", 1);
+    complains(RUN("doctor", "--device", "cuda:1"), "there is no card cuda:1; use cuda:0 \\(a card of the test\\)");
+    complains(RUN("doctor", "--device", "cuda:x"), "--device cuda:x: unknown device; use cuda, cuda:N, cpu or auto");
+    setenv("FAKE_CARD", "blind", 1);
+    assert_int_equal(RUN("doctor", "--device", "cuda:1"), 1);
+    matches("err", "^tradewind: no NVIDIA driver was found\n$");
+}
+
+// What the plug-in was built for, the driver that it needs, and the cards, with what each of them gets, also where none
+// can be opened: the CPU's rates are measured here, as the stand-in's take minutes.
+static void doctor_names_cards(void **state) {
+    (void)state;
+    enter(FAKE_CARD_THIS);
+    setenv("FAKE_CARD", "debug", 1);
+    setenv("FAKE_CARDS", "3", 1);
+    setenv("FAKE_BUILT", "90a-real:75-virtual", 1);
+    setenv("CUDA_CACHE_PATH", "kept/here", 1);
+    unsetenv("CUDA_CACHE_DISABLE");
+    assert_int_equal(RUN("doctor"), 0);
+    matches("out", "\ncard +the card was not asked for debug\n"
+                   "plug-in +built for sm_90a, and for others from PTX of compute_75; needs a driver that serves CUDA "
+                   "13\\.0\ncards +cuda:0 a card of the test, 16\\.0 GB\n +cuda:1 a second one, sm_86, 8\\.0 GB: "
+                   "kernels from compute_75 PTX; [^\n]*\n +cuda:2 an old one, sm_61, 8\\.0 GB: too old; sm_75 [^\n]*\n"
+                   "PTX +the driver keeps what it compiles in kept/here\n$");
+    setenv("CUDA_CACHE_PATH", "run.yaml/here", 1);
+    assert_int_equal(RUN("doctor", "--json"), 0);
+    json_t *v = last_line(), *all = json_object_get(v, "cards");
+    assert_int_equal(json_array_size(all), 3);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(all, 1), "arch")), 86);
+    assert_string_equal(json_string_value(json_object_get(v, "needs_cuda")), "13.0");
+    assert_string_equal(json_string_value(json_object_get(v, "ptx")),
+        "compiled at every start, as run.yaml/here cannot be written; name a folder in CUDA_CACHE_PATH");
+    json_decref(v);
+    setenv("CUDA_CACHE_DISABLE", "1", 1);
+    assert_int_equal(RUN("doctor"), 0);
+    matches("out", "\nPTX +compiled at every start, as CUDA_CACHE_DISABLE is set\n$");
+    unsetenv("CUDA_CACHE_DISABLE");
+    unsetenv("CUDA_CACHE_PATH");
+    setenv("FAKE_BUILT", "86-real", 1);
+    assert_int_equal(RUN("doctor"), 0);
+    assert_false(file_holds("out", "\nPTX"));
+    setenv("FAKE_BUILT", "90a-real:75-virtual", 1);
+    setenv("FAKE_CARD", "blind", 1);
+    assert_int_equal(RUN("doctor"), 0);
+    matches("out", "\ncard +no NVIDIA driver was found\nplug-in +built for sm_90a, [^\n]*\n$");
 }
 
 // The wrong values of what the planner chooses by.
@@ -239,6 +335,16 @@ static void a_wrong_limit_is_told(void **state) {
     }
     assert_int_equal(RUN("train", "run.yaml", LIMIT "2000"), 2);
     matches("err", "the card has 1024\\.00 GB");
+    // A little more than the card has is all of it.
+    complains(RUN("train", "run.yaml", LIMIT "1056"), "[^\n]*the card has 1024\\.00 GB; [^\n]*");
+    assert_int_equal(RUN("train", "run.yaml", "train.epochs=1", LIMIT "1054"), 0);
+    matches("out", "\nnote +gpu_optimization\\.max_memory_gb: 1054\\.00 GB is more than the card has; all of its "
+                   "1024\\.00 GB are the limit\n");
+    matches("out", "\nlimit +1099511\\.6 MB \\(1024\\.00 GB\\)");
+    matches(
+        "made/training_log.txt", " note gpu_optimization\\.max_memory_gb: 1054\\.00 GB is more than the card has; ");
+    assert_int_equal(RUN("plan", "run.yaml", LIMIT "1024"), 0);
+    assert_false(file_holds("out", "more than the card has"));
     assert_int_equal(RUN("train", "run.yaml", HOST_LIMIT "1000000"), 2);
     matches("err", "gpu_optimization\\.max_host_memory_gb[^\n]* the machine has [0-9.]+ GB; ");
     assert_int_equal(RUN("train", "run.yaml", LIMIT "1", "gpu_optimization.memory_fraction=0.5"), 2);
@@ -472,7 +578,10 @@ int main(void) {
 #define CARD_TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, leave_copy)
     const struct CMUnitTest tests[] = {
         TEST(plan_says_what_and_why),
-        TEST(plan_takes_a_card_that_is_not_here),
+        CARD_TEST(plan_takes_a_card_that_is_not_here),
+        CARD_TEST(plan_takes_what_the_build_has),
+        CARD_TEST(a_card_is_named_by_its_number),
+        CARD_TEST(doctor_names_cards),
         TEST(choices_are_checked),
         TEST(a_split_goes_on),
         CARD_TEST(no_plugin_is_told),

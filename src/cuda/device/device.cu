@@ -13,6 +13,7 @@
 #include "cuda/product/blaslt.cuh"
 
 extern "C" {
+#include "graph/arch.h"
 #include "graph/plugin.h"
 }
 
@@ -102,6 +103,14 @@ void cuda_refused(const call *c, const char *why) {
     if (!q->failed[0]) snprintf(q->failed, sizeof q->failed, "cuda: %s: %s", c->name, why);
 }
 
+// CUDA's current card is the thread's own: a call from any thread first makes it the queue's. Every thread begins with
+// card 0.
+static __thread int current_card;
+
+static void enter(const queue *q) {
+    if (current_card != q->id && !q->lost && cudaSetDevice(q->id) == cudaSuccess) current_card = q->id;
+}
+
 // Queues
 
 static int open_queues; // of this process
@@ -115,12 +124,18 @@ static __device__ int whole_hopper = 1;
 static __device__ int whole_hopper = 0;
 #endif
 
-// The card's own architecture, or that of the PTX which the driver compiled for it: kernels have the instructions of
-// the lower of the two.
+// The card's own architecture, or that of the PTX or machine code which stands in for it: kernels have the instructions
+// of the lower of the two. What the driver compiled is machine code of the card's own.
 static bool find_arch(queue *q, int card, err *e) {
     cudaFuncAttributes a;
-    if (!ok(cudaFuncGetAttributes(&a, probe_kernel), "loading kernels", e)) return false;
+    cudaError_t status = cudaFuncGetAttributes(&a, probe_kernel);
+    if (status == cudaErrorNoKernelImageForDevice)
+        return err_run(e,
+            "the plug-in was built for %s and has no kernels for sm_%d; build it with `make` beside the card",
+            BUILT_FOR, card);
+    if (!ok(status, "loading kernels", e)) return false;
     q->arch = a.ptxVersion > 0 && a.ptxVersion < card ? a.ptxVersion : card;
+    if (a.ptxVersion > 0 && a.ptxVersion < a.binaryVersion) q->identity.ptx = a.ptxVersion;
     int whole = 0;
     if (!ok(cudaMemcpyFromSymbol(&whole, whole_hopper, sizeof whole), "loading kernels", e)) return false;
     q->hopper = whole != 0;
@@ -134,13 +149,13 @@ static bool identify_card(queue *q, err *e) {
     q->shared_most = p.sharedMemPerBlockOptin;
     q->multiprocessors = p.multiProcessorCount;
     int card = p.major * 10 + p.minor;
-    if (card < 75) return err_run(e, "%s is too old: sm_75 (Turing) or newer is needed, it has sm_%d", p.name, card);
+    if (card < ARCH_LEAST)
+        return err_run(e, "%s is too old: sm_%d (Turing) or newer is needed, it has sm_%d", p.name, ARCH_LEAST, card);
     if (!find_arch(q, card, e)) return false;
     if (!ok(cudaMemGetInfo(&i->free, &i->total), "reading the card's memory", e)) return false;
     snprintf(i->name, sizeof i->name, "cuda");
     snprintf(i->card, sizeof i->card, "%.127s", p.name);
     i->arch = card;
-    i->ptx = q->arch < card ? q->arch : 0;
     nvml_driver(q->monitor, i->driver, sizeof i->driver);
     cudaDriverGetVersion(&i->cuda);
     return true;
@@ -154,6 +169,7 @@ static void lane_close(queue_lane *l) {
 
 static void queue_close(queue *q) {
     if (!q) return;
+    enter(q);
     __atomic_fetch_sub(&open_queues, 1, __ATOMIC_SEQ_CST);
     for (int i = 0; !q->lost && i < LANES; i++) lane_close(&q->lane[i]);
     for (int i = 0; !q->lost && i < 2; i++)
@@ -165,18 +181,46 @@ static void queue_close(queue *q) {
     free(q);
 }
 
+// Kernels from PTX are compiled by the driver, which keeps what it made on the disk for the next start. All programs of
+// a user share that room: 256 MB with older drivers, where others drive our kernels out, 1 GB with newer ones. It is
+// read before the driver is used first.
+static void ask_for_cache(void) {
+    setenv("CUDA_CACHE_MAXSIZE", "1073741824", 0);
+}
+
 // A driver that is new enough, and a card.
 static bool find_card(err *e) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const int major = CUDART_VERSION / 1000, minor = CUDART_VERSION % 1000 / 10;
     int driver = 0, cards = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return err_run(e, "no NVIDIA driver was found");
+    pthread_once(&once, ask_for_cache);
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
+        return err_run(e, "no NVIDIA driver was found; this build needs one that serves CUDA %d.%d", major, minor);
     if (driver < CUDART_VERSION)
         return err_run(e,
             "the NVIDIA driver is too old: it serves CUDA %d.%d, this build needs %d.%d; update the driver",
-            driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+            driver / 1000, driver % 1000 / 10, major, minor);
     cudaError_t status = cudaGetDeviceCount(&cards);
     if (status == cudaErrorNoDevice || (status == cudaSuccess && cards == 0))
         return err_run(e, "no NVIDIA card was found");
     return ok(status, "looking for a card", e);
+}
+
+// The cards in CUDA's order, which CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER may change.
+static int cards(device_identity *list, int most) {
+    int count = 0;
+    err unused;
+    if (!find_card(&unused) || cudaGetDeviceCount(&count) != cudaSuccess) return 0;
+    for (int i = 0; i < count && i < most; i++) {
+        cudaDeviceProp p;
+        list[i] = device_identity{};
+        snprintf(list[i].name, sizeof list[i].name, "cuda");
+        if (cudaGetDeviceProperties(&p, i) != cudaSuccess) continue;
+        snprintf(list[i].card, sizeof list[i].card, "%.127s", p.name);
+        list[i].arch = p.major * 10 + p.minor;
+        list[i].total = p.totalGlobalMem;
+    }
+    return count;
 }
 
 // Bytes of the card in use before this process opened its first queue.
@@ -206,6 +250,7 @@ static cudaError_t lane_open(queue_lane *l) {
 static bool take_card(queue *q, err *e) {
     int low = 0, high = 0;
     cudaError_t status = cudaSetDevice(q->id);
+    if (status == cudaSuccess) current_card = q->id;
     if (status == cudaSuccess) status = cudaDeviceGetStreamPriorityRange(&low, &high);
     if (status == cudaSuccess) status = cudaStreamCreateWithPriority(&q->stream, cudaStreamNonBlocking, high);
     for (int i = 0; status == cudaSuccess && i < 2; i++)
@@ -240,6 +285,7 @@ static queue *queue_open(const queue_options *o, err *e) {
         return NULL;
     }
     __atomic_fetch_add(&open_queues, 1, __ATOMIC_SEQ_CST);
+    q->id = o->number;
     q->wish = o->card;
     if (o->card.blaslt) q->wish.blaslt = strdup(o->card.blaslt);
     NEED(!o->card.blaslt || q->wish.blaslt, "out of memory for the name of a library");
@@ -268,7 +314,7 @@ static void identify(const queue *q, device_identity *i) {
 
 static size_t available(const queue *q) {
     size_t free_bytes = 0, total = 0;
-    (void)q;
+    enter(q);
     cudaMemGetInfo(&free_bytes, &total);
     return free_bytes;
 }
@@ -326,6 +372,7 @@ static bool readings(const queue *q, device_readings *r) {
 
 static void *allocate(queue *q, size_t bytes, err *e) {
     void *p = NULL;
+    enter(q);
     if (cudaMalloc(&p, bytes ? bytes : 1) != cudaSuccess) {
         cudaGetLastError();
         size_t free_bytes = 0, total = 0;
@@ -346,21 +393,25 @@ static void *allocate(queue *q, size_t bytes, err *e) {
 static void release(queue *q, void *slab, size_t bytes) {
     __atomic_fetch_sub(&given_out, bytes, __ATOMIC_RELAXED);
     if (q->lost) return;
+    enter(q);
     cudaStreamSynchronize(q->stream);
     cudaFree(slab);
 }
 
 static bool sync(queue *q, err *e) {
     if (q->failed[0]) return err_run(e, "%s", q->failed);
+    enter(q);
     return works(q, cudaStreamSynchronize(q->stream), "running a step", e);
 }
 
 static bool move(queue *q, void *to, const void *from, size_t bytes, err *e) {
     if (!bytes) return true;
+    enter(q);
     return works(q, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, q->stream), "copying", e) && sync(q, e);
 }
 
 static bool fill(queue *q, void *to, int byte, size_t bytes, err *e) {
+    enter(q);
     return works(q, cudaMemsetAsync(to, byte, bytes, q->stream), "filling", e);
 }
 
@@ -369,6 +420,7 @@ static __global__ void narrow_kernel(view to, const float *from, int64_t count) 
 }
 
 static bool narrow(queue *q, void *to, dtype type, const float *from, size_t count, err *e) {
+    enter(q);
     narrow_kernel<<<blocks_for((int64_t)count, 256), 256, 0, q->stream>>>(
         view{to, (int)type, false}, from, (int64_t)count);
     return works(q, cudaGetLastError(), "converting weights", e);
@@ -379,7 +431,7 @@ static bool narrow(queue *q, void *to, dtype type, const float *from, size_t cou
 
 static void *pin(queue *q, size_t bytes) {
     void *p = NULL;
-    (void)q;
+    enter(q);
     if (cudaHostAlloc(&p, bytes ? bytes : 1, cudaHostAllocDefault) == cudaSuccess) return p;
     cudaGetLastError();
     return NULL;
@@ -388,6 +440,7 @@ static void *pin(queue *q, size_t bytes) {
 static void unpin(queue *q, void *memory, size_t bytes) {
     (void)bytes;
     if (q->lost) return;
+    enter(q);
     for (int i = 0; i < LANES; i++) cudaStreamSynchronize(q->lane[i].stream);
     cudaFreeHost(memory);
 }
@@ -397,6 +450,7 @@ static bool feed(queue *q, int lane, void *to, const void *from, size_t bytes, e
     queue_lane *l = &q->lane[lane];
     cudaEvent_t left = q->lane[q->fed].left;
     q->fed = lane;
+    enter(q);
     return works(q, cudaEventRecord(left, q->stream), what, e) &&
            works(q, cudaStreamWaitEvent(l->stream, l->left, 0), what, e) &&
            works(q, cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, l->stream), what, e) &&
@@ -405,6 +459,7 @@ static bool feed(queue *q, int lane, void *to, const void *from, size_t bytes, e
 }
 
 static bool fed(queue *q, int lane, err *e) {
+    enter(q);
     return works(q, cudaEventSynchronize(q->lane[lane].arrived), "feeding a batch", e);
 }
 
@@ -428,6 +483,7 @@ static bool capture(queue *q, recording *r, err *e) {
 
 static void forget(queue *q, recording *r) {
     if (!r) return;
+    enter(q);
     if (!q->lost) cudaStreamSynchronize(q->stream);
     if (!q->lost && r->graph) cudaGraphExecDestroy(r->graph);
     fuse_free(r->groups, r->count);
@@ -460,6 +516,7 @@ static bool fuse(queue *q, recording *r, const call *calls, int count) {
 
 static recording *record(queue *q, room *in, call *calls, int count, err *e) {
     recording *r = (recording *)calloc(1, sizeof *r);
+    enter(q);
     q->room = in;
     q->alone = __atomic_load_n(&open_queues, __ATOMIC_SEQ_CST) == 1;
     find_early(q, calls, count);
@@ -488,6 +545,7 @@ static bool keep_pace(queue *q, int groups, err *e) {
 }
 
 static bool play(queue *q, recording *r, err *e) {
+    enter(q);
     if (q->wish.debug) {
         for (int i = 0; i < r->count; i++) group_launch(&r->groups[i]);
         return sync(q, e);
@@ -496,9 +554,9 @@ static bool play(queue *q, recording *r, err *e) {
     return keep_pace(q, r->count, e);
 }
 
-static const device cuda_device = {"cuda", false, queue_open, queue_close, kernels, computes, identify, available,
-    memory, readings, allocate, release, move, move, fill, narrow, pin, unpin, feed, fed, room_bytes, room_open,
-    room_close, record, forget, play, sync};
+static const device cuda_device = {"cuda", BUILT_FOR, CUDART_VERSION, cards, false, queue_open, queue_close, kernels,
+    computes, identify, available, memory, readings, allocate, release, move, move, fill, narrow, pin, unpin, feed, fed,
+    room_bytes, room_open, room_close, record, forget, play, sync};
 
 extern "C" __attribute__((visibility("default"))) const plugin *tradewind_plugin(void) {
     static const plugin p = {PLUGIN_HASH, &cuda_device};
