@@ -296,7 +296,7 @@ static bool take(session *s, deal *d, err *e) {
     bool answers = !d->ev->history && session_is_ready(s, d->k);
     if (!(!answers ? take_unanswered(s, d, e) : s->agent ? act(s, d, e) : answer(s, d, e))) return false;
     order(s, d);
-    if (s->limits.quotes && t->has_order && d->ev->bid > 0 && !d->ev->history &&
+    if (d->ev->bid > 0 && !d->ev->history && session_fills_at(s, d->k, b, b->end) &&
         !session_fill_quote(s, d->k, d->ev, b->end, e))
         return false;
     journal_put_bar(s->journal, t->symbol, 0, b);

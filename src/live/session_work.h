@@ -116,6 +116,9 @@ bool session_load_state(session *s, int k, err *e);
 // Takes a bar of the finest frame.
 bool session_bar(session *s, int k, const feed_event *ev, err *e);
 
+// True where an order that was decided at the close of the newest bar may fill at a quote of this moment.
+bool session_fills_at(const session *s, int k, const bar *newest, int64_t time);
+
 // Fills the order of an instrument at the quote of an event, inside a transaction.
 bool session_fill_quote(session *s, int k, const feed_event *ev, int64_t time, err *e);
 
