@@ -193,8 +193,8 @@ static void print_noise(const comparison *c) {
         printf("          pairs of answers to %lld samples of %s; it speaks of these weights, not of other seeds\n",
             (long long)c->samples, c->part);
     else if (c->way == COMPARE_SEEDS)
-        printf("          %d and %d members of other seeds, at their best epochs on validation\n", c->members[0],
-            c->members[1]);
+        printf(
+            "          %d and %d members of other seeds, at their best on validation\n", c->members[0], c->members[1]);
     else
         printf("          means of %d folds with the same test, in pairs, as if folds were independent of each other\n",
             c->folds);
