@@ -94,7 +94,7 @@ static void add_test(void *arg, const char *name, double a, double b) {
     json_object_set_new(arg, name, json_pack("{s:o, s:o}", "a", json_number(a), "b", json_number(b)));
 }
 
-// Of a walk's or an ensemble's directory nothing is known of these.
+// Figures that a walk's or an ensemble's directory does not have are NaN.
 static double known(double v) {
     return v > 0 ? v : NAN;
 }

@@ -54,7 +54,7 @@ static int64_t refusals_of(const replay *p) {
     return p->refused.no_margin + p->refused.costs_above;
 }
 
-// What follows from fills at a moment, of which some may have ended trades.
+// Puts the books right after fills at a moment, some of which may have ended trades.
 static int settle(books *b, bool was, int64_t refused, int64_t now, books_trade *ended, err *e) {
     replay *p = &b->replay;
     if (p->books.state) {

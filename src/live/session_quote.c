@@ -17,7 +17,7 @@ bool session_fill_quote(session *s, int k, const feed_event *ev, int64_t time, e
     return true;
 }
 
-// Where days end in the account, what is decided at a day's last close is of the next day, and fills at its first open.
+// Where days end in the account, an order of a day's last close is of the next day, and fills at its first open.
 bool session_fills_at(const session *s, int k, const bar *newest, int64_t time) {
     const trader *t = &s->trader[k];
     if (!s->limits.quotes || !t->has_order) return false;

@@ -92,7 +92,7 @@ bool session_ask_agent(session *s, int k, journal_decision *o, account_order *ne
 // A bar that nobody can trade, for an agent that remembers.
 bool session_show_agent(session *s, int k, int64_t end, err *e);
 
-// What an agent remembers: into the journal, inside a transaction, and back, after the books.
+// Memory of an agent: into the journal, inside a transaction, and back, after the books.
 void session_keep_memory(session *s, int k);
 bool session_take_memory(session *s, int k, err *e);
 

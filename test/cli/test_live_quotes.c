@@ -149,7 +149,7 @@ static void a_session_goes_on(void **state) {
     kept_same("whole.db", "parts.db");
 }
 
-// What is decided at the last close of a day is of the next day: it fills at that day's first open, and is held on.
+// An order that is decided at the last close of a day is of the next day: it fills at that day's first open.
 static void a_day_that_ended_fills_nothing(void **state) {
     (void)state;
     static const char at_midnight[] = "SELECT count(*) FROM fills WHERE time % 86400 = 0";

@@ -98,7 +98,7 @@ static void a_member_is_the_run_of_its_seed(void **state) {
     works(RUN("train", "run.yaml", "--device=cpu", "-q"));
     works(RUN("train", "run.yaml", "--device=cpu", "-q", "train.ensemble=1", "train.seed=6", "run.dir=alone"));
     same_bytes("all/member_2/best.safetensors", "alone/best.safetensors");
-    // What is missing is trained where it goes on, and what is there stays.
+    // A member that is missing is trained where it goes on, and the others stay.
     kinds_shell("cp all/member_3/best.safetensors third && rm -r all/member_3");
     complains(RUN("evaluate", "all"), "all: its members are not all trained; go on with `tradewind train .*");
     works(RUN("train", "all/config.yaml", "--device=cpu", "--resume"));
