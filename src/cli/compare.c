@@ -94,7 +94,7 @@ static void add_test(void *arg, const char *name, double a, double b) {
     json_object_set_new(arg, name, json_pack("{s:o, s:o}", "a", json_number(a), "b", json_number(b)));
 }
 
-// Of a walk's or an ensemble's directory nothing is known of these.
+// Figures that a walk's or an ensemble's directory does not have are NaN.
 static double known(double v) {
     return v > 0 ? v : NAN;
 }
@@ -193,8 +193,8 @@ static void print_noise(const comparison *c) {
         printf("          pairs of answers to %lld samples of %s; it speaks of these weights, not of other seeds\n",
             (long long)c->samples, c->part);
     else if (c->way == COMPARE_SEEDS)
-        printf("          %d and %d members of other seeds, at their best epochs on validation\n", c->members[0],
-            c->members[1]);
+        printf(
+            "          %d and %d members of other seeds, at their best on validation\n", c->members[0], c->members[1]);
     else
         printf("          means of %d folds with the same test, in pairs, as if folds were independent of each other\n",
             c->folds);

@@ -101,14 +101,15 @@ static void show_agent(const trained_agent *a) {
 
 void live_show_begin(
     const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds) {
-    const live_model *m = session_model(s);
+    const trained_agent *a = session_agent(s);
+    int members = a ? a->members : session_model(s)->trained.members;
     const data_notes *notes = session_notes(s);
     if (is_silent(o)) return;
-    printf("run       %s%s\n", as->run.run, m && m->trained.members ? ", an ensemble" : "");
+    printf("run       %s%s\n", as->run.run, members ? ", an ensemble" : "");
     for (int i = 0; i < feeds; i++) printf("feed      %s\n", feed[i]);
     for (int i = 0; i < notes->warnings; i++) printf("warning   %s\n", notes->warning[i]);
     show_frames(s);
-    if (session_agent(s)) show_agent(session_agent(s));
+    if (a) show_agent(a);
     for (int k = 0; k < session_count(s); k++) show_instrument(s, k, o->verbose);
     if (o->verbose) limits_print(session_limits(s), stdout);
     fflush(stdout);

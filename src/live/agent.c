@@ -112,7 +112,7 @@ int64_t live_agent_needs(const live_agent *a, int series) {
 
 // Answers
 
-// What the environment shows: the state of an episode whose books are the session's.
+// The environment's state that is observed: that of an episode whose books are the session's.
 static market_state stand(live_agent *a, int series, const books *b, int64_t end) {
     agent_market *m = market_of(a);
     int64_t row = agent_window_row(m, series, b->rows.close[1], end);

@@ -50,8 +50,8 @@ size_t live_agent_state(const live_agent *a);
 void live_agent_save(const live_agent *a, int series, void *to);
 bool live_agent_load(live_agent *a, int series, const void *from);
 
-// What follows from answers and books, to be kept with every bar: a block of live_agent_memory bytes. Taking it back
-// fails for one of another length or content.
+// Memory that follows from answers and books, to be kept with every bar: a block of live_agent_memory bytes. Taking it
+// back fails for one of another length or content.
 size_t live_agent_memory(const live_agent *a);
 void live_agent_keep(const live_agent *a, int series, void *to);
 bool live_agent_recall(live_agent *a, int series, const void *from, size_t bytes);

@@ -1,6 +1,7 @@
 #include "live/books.h"
 
 #include "backtest/trades.h"
+#include "data/when.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static int64_t refusals_of(const replay *p) {
     return p->refused.no_margin + p->refused.costs_above;
 }
 
-// What follows from fills at a moment, of which some may have ended trades.
+// Puts the books right after fills at a moment, some of which may have ended trades.
 static int settle(books *b, bool was, int64_t refused, int64_t now, books_trade *ended, err *e) {
     replay *p = &b->replay;
     if (p->books.state) {
@@ -87,15 +88,27 @@ int books_bar(
     return settle(b, was, refused, x->time, ended, e);
 }
 
+// The nights up to a moment behind the newest bar: a position that is held over them pays swap before it changes, one
+// that is opened behind them does not.
+static void pass_nights(books *b, int64_t time) {
+    replay *p = &b->replay;
+    int64_t nights = when_day_of(time) - when_day_of(b->rows.time[1]);
+    if (nights <= 0) return;
+    if (p->books.units) account_night(&p->books, &p->rules, nights, b->rows.close[1]);
+    b->rows.time[1] = time;
+}
+
 int books_quote(books *b, int64_t time, double bid, double ask, const account_order *order, int64_t *price,
     books_trade ended[BOOKS_TRADES_MOST], err *e) {
     replay *p = &b->replay;
     int64_t refused = refusals_of(p), held = b->held;
     bool was = p->books.units != 0, buys = order->units > p->books.units;
-    if (!account_fixed(buys ? ask : bid, price)) {
-        err_input(e, "feed: a quote of %g is above 9e10", buys ? ask : bid);
+    if (!account_fixed(buys ? ask : bid, price) || *price <= 0) {
+        err_input(
+            e, "feed: a quote of %g is outside 1e-8 to 9e10, the prices that an account can hold", buys ? ask : bid);
         return -1;
     }
+    pass_nights(b, time);
     replay_fill(p, 1, *price, order);
     int n = settle(b, was, refused, time, ended, e);
     b->held = p->books.units && was && !n ? held : 0; // a position counts its bars from the next one on

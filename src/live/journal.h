@@ -123,8 +123,8 @@ bool journal_take_books(journal *j, const char *symbol, books *now, int64_t *tim
 // read, and where there is none (ERR_INPUT).
 void *journal_take_state(journal *j, const char *symbol, int64_t *time, size_t *bytes, err *e);
 
-// What an agent remembers of an instrument, which the caller frees, and the weights that remember; *memory is NULL
-// where there is nothing. Of another bar than `time` it is damaged (ERR_INPUT).
+// Memory of an agent for an instrument, which the caller frees, as far as these weights have one; *memory is NULL where
+// there is none. A memory of another bar than `time` is damaged (ERR_INPUT).
 bool journal_take_memory(
     journal *j, const char *symbol, int64_t time, const char *weights, void **memory, size_t *bytes, err *e);
 

@@ -123,7 +123,7 @@ bool session_is_stopped(const session *s);
 int session_count(const session *s);
 session_view session_at(const session *s, int k);
 
-// What decides: a model, by a rule, or an agent; one of them is NULL.
+// The model that decides, by a rule, or the agent; one of them is NULL.
 const live_model *session_model(const session *s);
 const trained_agent *session_agent(const session *s);
 

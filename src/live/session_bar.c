@@ -223,13 +223,18 @@ static bool answer(session *s, deal *d, err *e) {
 
 static const char ruined_text[] = "the agent is ruined: it decides no more; name another --state to begin anew";
 
+static bool is_ruined(session *s, const deal *d) {
+    bool was = live_agent_was_ruined(s->agent, d->k), is = live_agent_is_ruined(s->agent, d->k, &d->t->books);
+    if (is && !was) session_note(s, d->k, d->ev->bar.time, "ruin", LIMITS_FLAT, ruined_text);
+    return is;
+}
+
 // The agent's action, and the order that it leads to; a ruined one only closes what it holds.
 static bool act(session *s, deal *d, err *e) {
-    bool finite, was = live_agent_was_ruined(s->agent, d->k);
+    bool finite;
     float none = NAN;
     d->out.kind = DECISION_MADE;
-    if (live_agent_is_ruined(s->agent, d->k, &d->t->books)) {
-        if (!was) session_note(s, d->k, d->ev->bar.time, "ruin", LIMITS_FLAT, ruined_text);
+    if (is_ruined(s, d)) {
         d->next = (account_order){0};
         d->out.kind = DECISION_HELD;
         d->out.why = ruined_text;
@@ -242,11 +247,11 @@ static bool act(session *s, deal *d, err *e) {
     return true;
 }
 
-// A bar that is not answered.
+// A bar that is not answered. It may ruin an agent, which closes what it holds as soon as somebody can trade.
 static bool take_unanswered(session *s, deal *d, err *e) {
     books_pass(&d->t->books, &d->t->record.rule);
     if (d->verdict.answer > LIMITS_SKIP && !d->ev->history) limit(s, d);
-    return !s->agent || session_show_agent(s, d->k, d->ev->bar.end, e);
+    return !s->agent || is_ruined(s, d) || session_show_agent(s, d->k, d->ev->bar.end, e);
 }
 
 static void order(session *s, deal *d) {
@@ -296,7 +301,7 @@ static bool take(session *s, deal *d, err *e) {
     bool answers = !d->ev->history && session_is_ready(s, d->k);
     if (!(!answers ? take_unanswered(s, d, e) : s->agent ? act(s, d, e) : answer(s, d, e))) return false;
     order(s, d);
-    if (s->limits.quotes && t->has_order && d->ev->bid > 0 && !d->ev->history &&
+    if (d->ev->bid > 0 && !d->ev->history && session_fills_at(s, d->k, b, b->end) &&
         !session_fill_quote(s, d->k, d->ev, b->end, e))
         return false;
     journal_put_bar(s->journal, t->symbol, 0, b);

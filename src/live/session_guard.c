@@ -1,4 +1,4 @@
-// What watches a session while no bar comes: clocks, bars that are due, and stops.
+// Watch over a session while no bar comes: clocks, bars that are due, and stops.
 #include "live/session_work.h"
 
 #include "data/when.h"

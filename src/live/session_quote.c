@@ -2,6 +2,8 @@
 // or at the next open where none comes before.
 #include "live/session_work.h"
 
+#include "data/when.h"
+
 bool session_fill_quote(session *s, int k, const feed_event *ev, int64_t time, err *e) {
     trader *t = &s->trader[k];
     books_trade ended[BOOKS_TRADES_MOST];
@@ -15,10 +17,21 @@ bool session_fill_quote(session *s, int k, const feed_event *ev, int64_t time, e
     return true;
 }
 
-// A quote of before the close is no price of an order that was decided there.
+// Where days end in the account, an order of a day's last close is of the next day, and fills at its first open.
+bool session_fills_at(const session *s, int k, const bar *newest, int64_t time) {
+    const trader *t = &s->trader[k];
+    if (!s->limits.quotes || !t->has_order) return false;
+    return !t->books.day_close ||
+           (when_day_of(time) == when_day_of(newest->time) && !hours_ends_day(s->hours, t->symbol, s->span[0], newest));
+}
+
+// A quote of before the close is no price of an order that was decided there; nor is one of behind a bar that waits, at
+// whose open the order fills.
 static bool is_wanted(const session *s, int k, const feed_event *ev) {
     const trader *t = &s->trader[k];
-    return s->limits.quotes && !ev->history && t->kept && t->has_order && ev->bar.time >= t->end;
+    const bar newest = {.time = t->time, .end = t->end};
+    return !ev->history && t->kept && !t->waits && ev->bar.time >= t->end &&
+           session_fills_at(s, k, &newest, ev->bar.time);
 }
 
 bool session_quote(session *s, int k, const feed_event *ev, err *e) {

@@ -92,7 +92,7 @@ bool session_ask_agent(session *s, int k, journal_decision *o, account_order *ne
 // A bar that nobody can trade, for an agent that remembers.
 bool session_show_agent(session *s, int k, int64_t end, err *e);
 
-// What an agent remembers: into the journal, inside a transaction, and back, after the books.
+// Memory of an agent: into the journal, inside a transaction, and back, after the books.
 void session_keep_memory(session *s, int k);
 bool session_take_memory(session *s, int k, err *e);
 
@@ -115,6 +115,9 @@ bool session_load_state(session *s, int k, err *e);
 
 // Takes a bar of the finest frame.
 bool session_bar(session *s, int k, const feed_event *ev, err *e);
+
+// True where an order that was decided at the close of the newest bar may fill at a quote of this moment.
+bool session_fills_at(const session *s, int k, const bar *newest, int64_t time);
 
 // Fills the order of an instrument at the quote of an event, inside a transaction.
 bool session_fill_quote(session *s, int k, const feed_event *ev, int64_t time, err *e);

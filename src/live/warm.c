@@ -41,6 +41,7 @@ static bool push_all(session *s, int k, lane_bars *l, int64_t until, err *e) {
     for (int64_t i = 0; i < l[0].count; i++) {
         bar b = bar_at(&l[0], i);
         if (b.time >= until) break;
+        if (b.time == t->time) t->end = b.end; // the state is of it
         if (b.time <= t->time) continue;
         if (i % BETWEEN == 0 && !stop_go_on(e)) return false;
         for (int f = 1; f < s->frames; f++) wait_for(s, k, f, &l[f], b.end);

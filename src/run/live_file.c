@@ -20,6 +20,8 @@ const row_sums_table live_file_tables[LIVE_FILE_TABLES] = {
         "order_target, numbers",
         NULL, false},
     {"states", "states", "symbol, time, state", NULL, false},
+    {"fills", "fills", "id, symbol, time, bid, ask, price", NULL, false},
+    {"memories", "memories", "symbol, time, weights, memory", NULL, false},
     {"events", "events", "id, at, time, symbol, kind, answer, text", NULL, false},
 };
 

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "run/row_sums.h"
 
-enum { LIVE_FILE_FORMAT = 1, LIVE_FILE_MARK = 0x74776c76, LIVE_FILE_TABLES = 8 }; // "twlv", its application_id
+enum { LIVE_FILE_FORMAT = 1, LIVE_FILE_MARK = 0x74776c76, LIVE_FILE_TABLES = 10 }; // "twlv", its application_id
 
 extern const row_sums_table live_file_tables[LIVE_FILE_TABLES];
 

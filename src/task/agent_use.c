@@ -151,6 +151,7 @@ bool trained_agent_open(trained_agent *t, const trained_options *o, err *e) {
     ok = ok && (f = weights_open(weights, e)) && check_contract(o, f, weights, e);
     ok = ok && (opened = open_task(t, o, f, e));
     ok = ok && agent_weights_suit(&t->task, weights, e) && take_data(t, o, dir, f, e) && load(t, weights, f, e);
+    if (ok && t->members) trained_members_note(&t->notes, o->run);
     t->task.options.saved = t->task.world.task.options.saved = NULL; // closed from here on
     safetensors_close(f);
     free(dir);

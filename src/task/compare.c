@@ -227,18 +227,23 @@ interval compare_means(const double *a, int n, const double *b, int m) {
     return (interval){between - reach, between + reach};
 }
 
+// A metric of members on validation, as run.db has it: that of agents is of no part there.
 typedef struct {
-    const char *name;
+    const char *name, *part, *key;
+} metric_of;
+
+typedef struct {
+    const metric_of *of;
     double value;
 } wanted;
 
 static void take_metric(void *arg, const char *part, const char *name, double value) {
     wanted *w = arg;
-    if (strcmp(part, "validation") == 0 && strcmp(name, w->name) == 0) w->value = value;
+    if (strcmp(part, w->of->part) == 0 && strcmp(name, w->of->key) == 0) w->value = value;
 }
 
 // A member's metric at its best epoch; NaN where it has none.
-static double best_of(const char *dir, const char *metric) {
+static double best_of(const char *dir, const metric_of *metric) {
     wanted w = {metric, NAN};
     db_summary sum;
     err unused;
@@ -250,7 +255,7 @@ static double best_of(const char *dir, const char *metric) {
     return w.value;
 }
 
-static bool read_members(const char *dir, const char *metric, double *to, int *count, err *e) {
+static bool read_members(const char *dir, const metric_of *metric, double *to, int *count, err *e) {
     int n = 0, all;
     if (!members_of(dir, &all, e)) return false;
     for (int k = 1; k <= all && n < MEMBERS_READ; k++) {
@@ -264,11 +269,12 @@ static bool read_members(const char *dir, const char *metric, double *to, int *c
 }
 
 static bool compare_seeds(const char *first, const char *second, comparison *c, err *e) {
-    static const char *const metrics[] = {"mcc", "smape", "mae"};
+    static const metric_of metrics[] = {{"mcc", "validation", "mcc"}, {"smape", "validation", "smape"},
+        {"mae", "validation", "mae"}, {"reward", "", "eval/mean_reward"}};
     double a[MEMBERS_READ], b[MEMBERS_READ];
     for (size_t i = 0; i < sizeof metrics / sizeof *metrics && c->way == COMPARE_NOTHING; i++) {
         int n, m;
-        if (!read_members(first, metrics[i], a, &n, e) || !read_members(second, metrics[i], b, &m, e)) return false;
+        if (!read_members(first, &metrics[i], a, &n, e) || !read_members(second, &metrics[i], b, &m, e)) return false;
         if (n < 2 || m < 2) continue;
         c->way = COMPARE_SEEDS;
         c->members[0] = n;
@@ -277,7 +283,7 @@ static bool compare_seeds(const char *first, const char *second, comparison *c, 
         c->score[1] = mean_of(b, m);
         c->difference = c->score[1] - c->score[0];
         c->range = compare_means(a, n, b, m);
-        snprintf(c->metric, sizeof c->metric, "%s", metrics[i]);
+        snprintf(c->metric, sizeof c->metric, "%s", metrics[i].name);
         snprintf(c->part, sizeof c->part, "validation");
     }
     return true;
@@ -349,7 +355,7 @@ static bool is_agent(const char *dir) {
 static const char *why_not(const char *first, const char *second, bool walks) {
     if (walks) return "cannot be told: the walks have fewer than two folds with the same test and metric";
     if (is_agent(first) || is_agent(second))
-        return "cannot be told of single agents: walk both over the same folds, or train each with several seeds";
+        return "cannot be told of single agents: walk both over the same folds, or train ensembles of each";
     return "cannot be told: `tradewind evaluate` both, on the same samples, or train ensembles of other seeds";
 }
 

@@ -58,13 +58,6 @@ bool trained_find(const char *word, char **dir, char **weights, err *e) {
     return err_input(e, "%s: is not in a run's directory, which has a config.yaml; name a run's directory", word);
 }
 
-// The ensemble's own description says how many members there are.
-static void check_ensemble(trained *t, const char *dir) {
-    char *file = run_path(dir, "config.yaml");
-    data_notes_description(&t->notes, file, "these may be other members");
-    free(file);
-}
-
 static const char *part_asked(const trained_options *o) {
     return o->part ? o->part : o->data ? "all" : NULL;
 }
@@ -198,7 +191,7 @@ bool trained_open(trained *t, const trained_options *o, err *e) {
     ok = ok && (opened = open_task(t, o, dir, f, weights, e));
     ok = ok && choose_part(t, o, e) && data_notes_make(&t->notes, &t->task, t->part, &t->samples, f, weights, e) &&
          take_trivial(t, f, weights, e);
-    if (ok && t->members) check_ensemble(t, o->run);
+    if (ok && t->members) trained_members_note(&t->notes, o->run);
     ok = ok && check_members(t, o->run, f, e) && open_predictor(t, weights, e);
     t->task.options.saved = NULL; // closed from here on
     t->task.options.saved_path = NULL;

@@ -73,3 +73,9 @@ bool trained_members_agree(
     }
     return ok;
 }
+
+void trained_members_note(data_notes *n, const char *ensemble) {
+    char *file = run_path(ensemble, "config.yaml");
+    data_notes_description(n, file, "these may be other members");
+    free(file);
+}

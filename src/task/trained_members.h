@@ -3,6 +3,7 @@
 #define TRADEWIND_TASK_TRAINED_MEMBERS_H
 
 #include "task/contract.h"
+#include "task/data_notes.h"
 
 // True where a run.db says that its run is not at its end. One that cannot be read says nothing: it may be lost.
 bool trained_is_unfinished(const char *dir);
@@ -18,5 +19,8 @@ bool trained_members_find(const char *word, int members, char **dir, char **weig
 // names; ERR_INPUT otherwise.
 bool trained_members_agree(
     const char *ensemble, int members, const contract *is, unsigned must, const safetensors *first, err *e);
+
+// Adds a note where the ensemble's own description, which says how many members there are, has changed since.
+void trained_members_note(data_notes *n, const char *ensemble);
 
 #endif

@@ -102,9 +102,9 @@ static json_t *verdicts_json(const story *s) {
     return all;
 }
 
-// A whole number, or null.
+// A whole number, or null, also where a description has one that is beyond all counts.
 static json_t *count_json(double v) {
-    return isfinite(v) ? json_integer((json_int_t)v) : json_null();
+    return fabs(v) < 9e18 ? json_integer((json_int_t)v) : json_null();
 }
 
 static json_t *run_json(const watched_run *r) {

@@ -1,5 +1,6 @@
 // tradewind compare and the table of runs: two runs side by side, noise, filters and orders.
 #include "cli/program.h"
+#include "data/walk.h"
 #include "run/results.h"
 #include "support.h"
 #include "task/compare.h"
@@ -81,6 +82,19 @@ static void ensembles_are_compared_by_seeds(void **state) {
     matches("out", "2 and 2 members of other seeds");
 }
 
+static void ensembles_of_agents_are_compared_by_seeds(void **state) {
+    (void)state;
+    walk_put("bars.csv", 1500, 900, 1);
+    put_text("agent.yaml", "data: {bars: {fast: bars.csv}, vector: false, features: {fast: [return, body]}}\n"
+                           "agent: {env: market, n_envs: 2, n_steps: 32, batch_size: 32, n_epochs: 1, limit: 40,\n"
+                           "  total_timesteps: 128}\nmodel: {widths: 6}\ntrain: {ensemble: 2}\nrun: {dir: a}\n");
+    assert_int_equal(RUN("train", "agent.yaml", "-q", "--device", "cpu"), 0);
+    assert_int_equal(RUN("train", "agent.yaml", "-q", "--device", "cpu", "run.dir=b", "train.seed=9"), 0);
+    assert_int_equal(RUN("compare", "a", "b"), 0);
+    matches("out", "noise +reward [-0-9.e]+ and [-0-9.e]+, B - A ");
+    matches("out", "2 and 2 members of other seeds");
+}
+
 // A walk as it is left, with the folds' scores.
 static void put_walk(const char *dir, const char *env, const char *metric, const double *scores, int folds) {
     char path[64], config[64];
@@ -157,6 +171,7 @@ int main(void) {
         cmocka_unit_test(folds_have_the_interval_of_student),
         cmocka_unit_test_setup_teardown(two_runs_are_compared, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(ensembles_are_compared_by_seeds, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(ensembles_of_agents_are_compared_by_seeds, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(walks_are_compared_by_folds, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(agents_are_compared_by_their_rewards, support_enter, support_leave),
     };

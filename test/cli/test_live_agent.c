@@ -120,6 +120,60 @@ static void so_is_one_that_is_ruined(void **state) {
     assert_true(kept_number("s.db", "SELECT count(*) FROM decisions WHERE why LIKE 'the agent is ruined%'") > 10);
 }
 
+static void put_prices(const char *path, const char *mode, int from, int to, double by) {
+    bar *all = walk_bars(N, SPAN, 5);
+    FILE *f = fopen(path, mode);
+    assert_non_null(f);
+    if (*mode == 'w') fputs("time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = all + from; b < all + to; b++)
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)b->time, b->open * by, b->high * by, b->low * by,
+            b->close * by, b->volume, b->spread);
+    fclose(f);
+    free(all);
+}
+
+// Bars that nobody can trade may ruin it, too, also where the price has come back by the first one that can be traded:
+// they lie in the file when it is opened, with a price that goes both ways.
+static void bars_that_are_caught_up_may_ruin_it(void **state) {
+    (void)state;
+    enum { PART = 400 };
+    TRAIN("mlp", "agent.lstm=8");
+    put_prices("grows.csv", "w", 0, PART, 1);
+    assert_int_equal(RUN("live", "mlp", "--feed", "replay:grows.csv", "-q", "--history", "none", "--state", "s.db"), 0);
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM events WHERE kind = 'ruin'"), 0);
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM books WHERE units <> 0 OR order_units <> 0"), 1);
+    put_prices("grows.csv", "a", PART, PART + 2, 1);
+    put_prices("grows.csv", "a", PART + 2, PART + 3, 0.2);
+    put_prices("grows.csv", "a", PART + 3, PART + 4, 1.9);
+    put_prices("grows.csv", "a", PART + 4, PART + 8, 1);
+    const char *const words[] = {"live", "mlp", "--feed", "grows.csv", "-q", "--history", "none", "--state", "s.db",
+        "live.max_loss=none", "live.max_day_loss=none", NULL};
+    pid_t child = program_start("out", words);
+    for (int i = 0; i < 100 && kept_number("s.db", "SELECT count(*) FROM decisions") < PART + 6; i++) usleep(100000);
+    kill(child, SIGTERM);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(kept_number("s.db", "SELECT count(*) FROM decisions WHERE kind = 'caught_up'") > 3);
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM events WHERE kind = 'ruin'"), 1);
+}
+
+// An ensemble's members answer together, and remember each for itself, over restarts, too.
+static void members_decide_together(void **state) {
+    (void)state;
+    TRAIN("all", "agent.lstm=4", "train.ensemble=2");
+    assert_int_equal(RUN("backtest", "all", "--bars", "b.csv", "--trades", "bt.csv", "-q"), 0);
+    assert_int_equal(
+        RUN("live", "all", "--feed", "replay:b.csv", "--history", "none", "--state", "s.db", "--trades", "lv.csv"), 0);
+    matches("out", "run +all, an ensemble\n");
+    same_bytes("bt.csv", "lv.csv");
+    assert_true(kept_number("s.db", "SELECT count(*) FROM trades") > 10);
+    for (int end = 300; end < N + 300; end += 300) {
+        put_prices("part.csv", "w", 0, end < N ? end : N, 1);
+        assert_int_equal(
+            RUN("live", "all", "--feed", "replay:part.csv", "-q", "--history", "none", "--state", "parts.db"), 0);
+    }
+    kept_same("s.db", "parts.db");
+}
+
 // Parts the run's bars: those that `predict` has rows of, and those before.
 static void cut_at_predicted(void) {
     char *text = slurp("p.csv"), *bars = slurp("train.csv"), *save = NULL, when[32];
@@ -291,6 +345,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_replay_is_a_backtest, setup, support_leave),
         cmocka_unit_test_setup_teardown(so_is_one_that_is_ruined, setup, support_leave),
+        cmocka_unit_test_setup_teardown(bars_that_are_caught_up_may_ruin_it, setup, support_leave),
+        cmocka_unit_test_setup_teardown(members_decide_together, setup, support_leave),
         cmocka_unit_test_setup_teardown(the_history_may_end_anywhere, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_session_goes_on, setup, support_leave),
         cmocka_unit_test_setup_teardown(it_is_killed_and_goes_on, setup, support_leave),

@@ -24,7 +24,7 @@
 
 enum { N = 2600, SPAN = 300, KILLS = 40, STARTS_MOST = 5000 };
 
-// What decides: a model, or an agent that remembers.
+// Runs that decide: a model, or an agent that remembers.
 static const char *const deciders[] = {
     "data: {bars: {fast: train.csv}, frames: [1h], vector: false, windows: {fast: 12, slow: 4},\n"
     "  label: {kind: barrier, up: 1, down: 1, limit: 4}, features: {fast: [return, body], slow: [return]}}\n"

@@ -149,12 +149,56 @@ static void a_session_goes_on(void **state) {
     kept_same("whole.db", "parts.db");
 }
 
+// An order that is decided at the last close of a day is of the next day: it fills at that day's first open.
+static void a_day_that_ended_fills_nothing(void **state) {
+    (void)state;
+    static const char at_midnight[] = "SELECT count(*) FROM fills WHERE time % 86400 = 0";
+    put_columns("columns.txt", 0, N);
+    put_lines("lines.txt");
+    assert_int_equal(run_lines("columns.txt", "open.db", "live.fills=quote"), 0);
+    assert_true(kept_number("open.db", at_midnight) > 0);
+    for (int i = 0; i < 2; i++) {
+        const char *state_of[] = {"c.db", "l.db"}, *from[] = {"columns.txt", "lines.txt"};
+        assert_int_equal(run_lines(from[i], state_of[i], "live.fills=quote account.day_close=on"), 0);
+        assert_true(kept_number(state_of[i], "SELECT count(*) FROM fills") > 20);
+        assert_int_equal(kept_number(state_of[i], at_midnight), 0);
+        assert_int_equal(
+            kept_number(state_of[i],
+                "SELECT count(*) FROM trades WHERE entry % 86400 = 0 AND exit = entry AND reason = 'order'"),
+            0);
+        assert_true(kept_number(state_of[i], "SELECT count(*) FROM trades WHERE entry % 86400 = 0") > 0);
+    }
+}
+
+// A state that was kept with the newest bar knows its close: intents of a stop are of then.
+static void a_stop_behind_a_state_has_a_time(void **state) {
+    (void)state;
+    enum { SAVED = 513 }; // bars after which features are kept anew
+    bar *all = walk_bars(N, SPAN, 5);
+    char sql[200];
+    put_columns("part.txt", 0, SAVED);
+    assert_int_equal(run_lines("part.txt", "s.db", ""), 0);
+    assert_int_equal(kept_number("s.db", "SELECT b.time = s.time FROM books b, states s"), 1);
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM books WHERE units <> 0 OR order_units <> 0"), 1);
+    assert_int_equal(RUN("live", "--stop", "s.db"), 0);
+    put_columns("part.txt", SAVED, 2);
+    run_lines("part.txt", "s.db", "");
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM intents WHERE time < %lld", (long long)all[0].end);
+    assert_int_equal(kept_number("s.db", sql), 0);
+    snprintf(
+        sql, sizeof sql, "SELECT count(*) FROM intents WHERE time = %lld AND units = 0", (long long)all[SAVED - 1].end);
+    assert_true(kept_number("s.db", sql) > 0);
+    free(all);
+}
+
 int main(void) {
     program_use(TRADEWIND_BINARY);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(orders_fill_at_quotes, setup, support_leave),
         cmocka_unit_test_setup_teardown(without_quotes_they_fill_at_the_open, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_session_goes_on, setup, support_leave),
+        cmocka_unit_test_setup_teardown(a_day_that_ended_fills_nothing, setup, support_leave),
+        cmocka_unit_test_setup_teardown(a_stop_behind_a_state_has_a_time, setup, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ void kind_go_on(const kind *k, bool card);
 // Calls that the last command with the shim has made, which came to its end: in all, and before its mark.
 void kind_calls(int64_t *all, int64_t *opening);
 
-// Of the last command whose calls were only counted, `all` of them: true for each, from 1, that was the first of its
+// Calls of the last command that only counted them, `all` in number: true for each, from 1, that was the first of its
 // place. The caller frees it.
 bool *kind_places(int64_t all);
 

@@ -97,6 +97,8 @@ static void put_rows(journal *j) {
     for (int i = 0; i < 2; i++) journal_put_intent(j, &(journal_intent){.symbol = "GOLD", .time = 1800});
     journal_put_trade(j, "GOLD", &trade);
     journal_put_state(j, "GOLD", 1800, "state", 5);
+    for (int i = 0; i < 2; i++) journal_put_fill(j, "GOLD", 1800, 5.4 + i, 5.6 + i, 560000000);
+    for (int i = 0; i < 2; i++) journal_put_memory(j, "GOLD", 900 + i, "weights", "memory", 6);
     journal_put_event(j, 1, 1800, "GOLD", "stop", "", "as it was");
     for (int i = 0; i < 2; i++) journal_put_word(j, "key", i ? "word" : "replaced");
     support_ok(journal_commit(j, &e), &e);
@@ -110,6 +112,7 @@ static void changed_rows_are_refused(void **state) {
         {"bars", "UPDATE bars SET close = close + 1e-9"}, {"decisions", "UPDATE decisions SET answer = '[0.25,0.76]'"},
         {"intents", "UPDATE intents SET status = 'open'"}, {"intents", "DELETE FROM intents WHERE id = 1801"},
         {"trades", "UPDATE trades SET result = 8"}, {"states", "UPDATE states SET state = x'00'"},
+        {"fills", "UPDATE fills SET price = price + 1"}, {"memories", "UPDATE memories SET time = time + 1"},
         {"events", "UPDATE events SET text = 'as it is'"}};
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         err e = {0};
@@ -131,6 +134,22 @@ static void changed_rows_are_refused(void **state) {
         assert_null(journal_read("s.db", &e));
         if (e.kind != ERR_INPUT || !strstr(e.text, want)) fail_msg("%s: %s", changes[i][1], e.text);
     }
+}
+
+// A table that is added later is not to be forgotten.
+static void every_table_has_a_sum(void **state) {
+    (void)state;
+    err e = {0};
+    journal *j = journal_open("s.db", false, &e);
+    support_ok(j != NULL, &e);
+    json_t *bare = journal_rows(j,
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'sums' AND name NOT IN (SELECT name FROM "
+        "sums)",
+        NULL, &e);
+    support_ok(bare != NULL, &e);
+    if (json_array_size(bare)) fail_msg("%s", json_string_value(json_object_get(json_array_get(bare, 0), "name")));
+    json_decref(bare);
+    journal_close(j);
 }
 
 // Ids are the seconds of the close, so that a state that is begun later has larger ones; rising, whatever the closes.
@@ -181,6 +200,7 @@ int main(void) {
         TEST(what_is_not_there_is_no_failure),
         TEST(what_cannot_be_read_is_one),
         TEST(changed_rows_are_refused),
+        TEST(every_table_has_a_sum),
         TEST(ids_rise_from_state_to_state),
         TEST(answers_are_not_cut),
     };

@@ -103,7 +103,7 @@ static void draw_actions(worlds *w) {
                                      : 2.5 * (double)dice_unit(&w->dice);
 }
 
-// What happens to world i, whose position had this size before.
+// Counts the events of world i, whose position had this size before.
 static void count_events(worlds *w, int64_t i, int64_t units) {
     const env_result *r = &w->result[i];
     w->ends[r->end]++;

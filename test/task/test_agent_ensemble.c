@@ -98,7 +98,7 @@ static void a_member_is_the_run_of_its_seed(void **state) {
     works(RUN("train", "run.yaml", "--device=cpu", "-q"));
     works(RUN("train", "run.yaml", "--device=cpu", "-q", "train.ensemble=1", "train.seed=6", "run.dir=alone"));
     same_bytes("all/member_2/best.safetensors", "alone/best.safetensors");
-    // What is missing is trained where it goes on, and what is there stays.
+    // A member that is missing is trained where it goes on, and the others stay.
     kinds_shell("cp all/member_3/best.safetensors third && rm -r all/member_3");
     complains(RUN("evaluate", "all"), "all: its members are not all trained; go on with `tradewind train .*");
     works(RUN("train", "all/config.yaml", "--device=cpu", "--resume"));
@@ -122,6 +122,17 @@ static void folds_have_members(void **state) {
     kinds_shell("test $(ls walked/fold_*/member_2/best.safetensors | wc -l) = 3");
 }
 
+// The ensemble's own description says how many members there are.
+static void a_changed_description_is_told(void **state) {
+    (void)state;
+    works(RUN("train", "run.yaml", "--device=cpu", "-q"));
+    works(RUN("evaluate", "all", "--json"));
+    assert_false(file_holds("out", "was changed after the run"));
+    kinds_shell("sed -i 's/ensemble: 3/ensemble: 2/' all/config.yaml");
+    works(RUN("evaluate", "all", "--json"));
+    matches("out", "all/config.yaml was changed after the run, so these may be other members than the weights' own");
+}
+
 static void mistakes_are_told(void **state) {
     (void)state;
     complains(RUN("train", "run.yaml", "--device=cpu", "agent.env=cartpole"),
@@ -137,6 +148,7 @@ int main(void) {
         TEST(a_memory_is_each_members_own),
         TEST(a_member_is_the_run_of_its_seed),
         TEST(folds_have_members),
+        TEST(a_changed_description_is_told),
         TEST(mistakes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,8 +98,8 @@ int lstm_weights_parts(const lstm_plan *p);
 int lstm_weights_filling(const lstm_plan *p); // parts that make enough blocks
 void lstm_weights_launch(const call *c, const lstm_plan *p);
 
-// Any hidden size, step by step: cuda/lstm/lstm_large.cu. Backward gives the gradients of all but weights and biases.
-// Those the library gives, or it cannot: then lstm_large_weights returns false, and lstm_large_rows tells
+// Any hidden size, step by step: cuda/lstm/lstm_large.cu. Backward gives the gradients of all but weights and biases,
+// which the library gives. Where it cannot, lstm_large_weights returns false, and lstm_large_rows tells
 // lstm_weights_launch where dz and h lie.
 size_t lstm_large_scratch(const call *c, const lstm_plan *p);
 size_t lstm_large_reserve(const lstm_plan *p);

@@ -38,6 +38,7 @@ CUDA_FN void env_take_each(const env_scene &e, const env_take_args &a, team t) {
     TEAM_EACH_WARP(t, r, a.rows) {
         int goes_on = ENV_LANE == 0 ? env_take_one(e, a, r) : 0;
         goes_on = __shfl_sync(0xFFFFFFFFu, goes_on, 0);
+        __syncwarp(); // a shuffle orders no memory, and the state is read by all
         float *last = a.last + r * a.columns;
         for (int64_t i = ENV_LANE; goes_on && i < a.columns; i += ENV_LANES) last[i] = 0;
         if (!goes_on) env_observe(&e.attr.env, &e.data, a.state + r * a.words, last);

@@ -1,0 +1,100 @@
+// Books of a session between two bars: orders that fill at quotes, and the nights that lie before or behind them.
+#include "live/books.h"
+#include "support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { DAY = 86400, QUARTER = 900 };
+
+static const int64_t midnight = 101 * (int64_t)DAY;
+
+// An account of 100,000, whose only cost is a night's swap of a thousandth of a long position.
+static account_terms terms(void) {
+    account_terms t;
+    size_t count;
+    err e = {0};
+    const config_key *keys = account_keys(&count);
+    config *c = config_read("test", "", 0, keys, count, &e);
+    support_ok(c && account_terms_read(c, &t, &e), &e);
+    config_free(c);
+    t.swap_long = (account_rate){-0.001, ACCOUNT_PER_PRICE};
+    return t;
+}
+
+static void take(books *b, int64_t time, const account_order *o) {
+    const bar x = {.time = time, .end = time + QUARTER, .open = 100, .high = 100, .low = 100, .close = 100};
+    books_trade ended[BOOKS_TRADES_MOST];
+    err e = {0};
+    support_ok(books_bar(b, &x, o, false, ended, &e) >= 0, &e);
+}
+
+static void quote(books *b, int64_t time, const account_order *o) {
+    books_trade ended[BOOKS_TRADES_MOST];
+    int64_t price;
+    err e = {0};
+    support_ok(books_quote(b, time, 100, 100, o, &price, ended, &e) >= 0, &e);
+}
+
+// Nights of swap that were paid up to the first bar behind midnight: an order to open (or to close, where one is held)
+// fills at a quote of this moment, and a new process goes on from there.
+static int64_t nights(bool held, int64_t at) {
+    static const account_order opens = {.units = 10 * ACCOUNT_ONE}, closes = {0};
+    const int64_t night = ACCOUNT_ONE; // a thousandth of 10 units at 100
+    account_terms t = terms();
+    books b, next;
+    int64_t numbers[BOOKS_NUMBERS];
+    err e = {0};
+    support_ok(books_init(&b, &t, 1, "GOLD", &e) && books_init(&next, &t, 1, "GOLD", &e), &e);
+    take(&b, midnight - 3 * QUARTER, NULL);
+    take(&b, midnight - 2 * QUARTER, held ? &opens : NULL);
+    quote(&b, at, held ? &closes : &opens);
+    books_save(&b, numbers);
+    assert_true(books_load(&next, numbers));
+    take(&next, midnight, NULL);
+    assert_int_equal(next.replay.books.units, held ? 0 : opens.units);
+    int64_t paid = -next.replay.books.swap;
+    assert_int_equal(paid % night, 0);
+    books_done(&b);
+    books_done(&next);
+    return paid / night;
+}
+
+// Swap is of nights over which a position is held, as in a backtest, where orders fill at opens.
+static void a_night_is_paid_by_who_holds_over_it(void **state) {
+    (void)state;
+    assert_int_equal(nights(false, midnight - 5), 1);
+    assert_int_equal(nights(false, midnight + 5), 0);
+    assert_int_equal(nights(true, midnight - 5), 0);
+    assert_int_equal(nights(true, midnight + 5), 1);
+}
+
+// A price of nothing would be a position without a value.
+static void a_quote_has_a_price(void **state) {
+    (void)state;
+    static const account_order opens = {.units = ACCOUNT_ONE};
+    const double none[] = {1e-12, 1e15};
+    account_terms t = terms();
+    books b;
+    books_trade ended[BOOKS_TRADES_MOST];
+    int64_t price;
+    for (int i = 0; i < 2; i++) {
+        err e = {0};
+        support_ok(books_init(&b, &t, 1, "GOLD", &e), &e);
+        take(&b, midnight, NULL);
+        assert_int_equal(books_quote(&b, midnight + QUARTER, none[i], none[i], &opens, &price, ended, &e), -1);
+        assert_int_equal(e.kind, ERR_INPUT);
+        books_done(&b);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_night_is_paid_by_who_holds_over_it),
+        cmocka_unit_test(a_quote_has_a_price),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
