@@ -81,6 +81,14 @@ static bool choose_state(live *v, err *e) {
     return true;
 }
 
+static bool check_models(const cli_options *o, err *e) {
+    const char *dir = cli_given(o, "--model-dir");
+    struct stat st;
+    if (!dir || (stat(dir, &st) == 0 && S_ISDIR(st.st_mode))) return true;
+    return err_input(
+        e, "--model-dir %s: there is no such directory; make it, or name the one that newer runs come to", dir);
+}
+
 static bool ask(live *v, err *e) {
     const cli_options *o = v->o;
     session_options *as = &v->as;
@@ -109,7 +117,7 @@ static bool ask(live *v, err *e) {
     as->run.overrides = o->word + 1;
     as->run.override_count = o->words - 1;
     as->run.version = TRADEWIND_VERSION;
-    if (!choose_state(v, e)) return false;
+    if (!check_models(o, e) || !choose_state(v, e)) return false;
     as->state = v->state;
     return true;
 }
@@ -187,7 +195,7 @@ static bool open_feeds(live *v, err *e) {
             .span_count = spans,
             .symbol = n == 1 ? wanted[0] : NULL,
             .wanted = wanted,
-            .wanted_count = named && n > 1 ? n : 0,
+            .wanted_count = named ? n : 0,
             .late = l->late,
             .missing = hours_missing,
             .arg = v->hours};

@@ -42,6 +42,7 @@ const char *feed_note_key(feed_note n) {
         [FEED_ABSENT] = "absent",
         [FEED_BACK] = "back",
         [FEED_REJECTED] = "rejected",
+        [FEED_UNWANTED] = "unwanted",
         [FEED_END] = "end"};
     CHECK((int)n >= 0 && n < FEED_NOTES, "note %d", (int)n);
     return keys[n];
@@ -65,6 +66,19 @@ bool feed_wants(const feed_options *o, const char *symbol, int64_t span) {
     for (int i = 0; i < o->wanted_count; i++)
         if (strcmp(o->wanted[i], symbol) == 0) return true;
     return false;
+}
+
+void feed_list_name(char *to, size_t room, int count, const char *name) {
+    enum { NAMED = 3 };
+    size_t used = strlen(to);
+    if (count > NAMED) return;
+    const char *before = count ? ", " : "";
+    snprintf(to + used, room - used, "%s%s", before, count == NAMED ? "..." : *name ? name : "no name");
+}
+
+void feed_list_wanted(char *to, size_t room, const feed_options *o) {
+    *to = 0;
+    for (int i = 0; i < o->wanted_count; i++) feed_list_name(to, room, i, o->wanted[i]);
 }
 
 // The source of a name, and the name behind its word.

@@ -52,6 +52,7 @@ typedef enum {
     FEED_ABSENT,       // the file, the folder or the other side is not there (any more)
     FEED_BACK,         // it is there (again)
     FEED_REJECTED,     // the other side refused a target position
+    FEED_UNWANTED,     // bars came, and none of a symbol that is wanted so far
     FEED_END,          // nothing will follow: the last event
     FEED_NOTES
 } feed_note;

@@ -61,4 +61,10 @@ void feed_parts_done(feed_part *part, int count);
 // True where bars of this symbol and span are wanted; a span of 0 is any.
 bool feed_wants(const feed_options *o, const char *symbol, int64_t span);
 
+// A list of symbols for people: appends the name that comes behind `count` others, "..." in place of the fourth, and
+// nothing behind that. feed_list_wanted makes the list of those that are wanted.
+enum { FEED_LIST_ROOM = 4 * (BARS_SYMBOL_ROOM + 2) };
+void feed_list_name(char *to, size_t room, int count, const char *name);
+void feed_list_wanted(char *to, size_t room, const feed_options *o);
+
 #endif

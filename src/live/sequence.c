@@ -2,6 +2,7 @@
 
 #include "data/when.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ struct sequence {
     feed_event event[EVENTS_MOST];
     int events, given;
     int64_t ahead_told; // open of the newest bar of the future that was told
+    int unwanted;       // bars of other symbols before the first that is wanted
 };
 
 sequence *sequence_new(const sequence_rules *r) {
@@ -223,6 +225,23 @@ static void tell_ahead(sequence *s, const feed_event *ev, double now) {
     s->event[0].at = now;
 }
 
+// Bars of other symbols alone: a name that is written otherwise would be waited for in silence.
+static void tell_unwanted(sequence *s, const feed_event *ev, double now) {
+    enum { TOLD = 16 };
+    const feed_options *o = s->rules.options;
+    char wanted[FEED_LIST_ROOM];
+    bool by_name = o->wanted_count && (!o->span_count || !ev->span);
+    for (int i = 0; i < o->span_count && o->wanted_count; i++) by_name |= o->spans[i] == ev->span;
+    if (!by_name || s->unwanted >= TOLD || ++s->unwanted < TOLD) return;
+    feed_list_wanted(wanted, sizeof wanted, o);
+    feed_event *n = note(s, ev, FEED_UNWANTED);
+    n->symbol[0] = 0;
+    n->span = 0;
+    n->at = now;
+    snprintf(n->text, sizeof n->text, "bars of %.31s are passed over: %.99s is wanted, and none has come yet",
+        *ev->symbol ? ev->symbol : "no name", wanted);
+}
+
 void sequence_take(sequence *s, const feed_raw *raw, double now) {
     CHECK(s->given == s->events, "%d events were not given", s->events - s->given);
     s->events = s->given = 0;
@@ -233,7 +252,11 @@ void sequence_take(sequence *s, const feed_raw *raw, double now) {
         s->event[0].at = now;
         return;
     }
-    if (!feed_wants(s->rules.options, ev->symbol, ev->span)) return;
+    if (!feed_wants(s->rules.options, ev->symbol, ev->span)) {
+        tell_unwanted(s, ev, now);
+        return;
+    }
+    s->unwanted = INT_MAX;
     if (s->rules.machine && is_ahead(s, raw, now)) {
         tell_ahead(s, ev, now);
         return;

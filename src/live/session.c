@@ -143,15 +143,28 @@ bool session_flush(session *s, err *e) {
 
 // Notes
 
+// Bars of no known series: a line that cannot be read may have been any instrument's.
+static bool concerns_all(const feed_event *ev) {
+    return ev->note == FEED_UNREADABLE && !ev->span && !ev->history;
+}
+
+// Notes of bars of the past are no surprise, but where they are of such by nature. Bars that an earlier process took
+// are expected to come again.
+static bool is_expected(const trader *t, const feed_event *ev) {
+    if (ev->note == FEED_REVISED || ev->note == FEED_OUT_OF_ORDER) return false;
+    return ev->history || ev->bar.time <= (ev->note == FEED_DOUBLED ? t->taken : t->time);
+}
+
 static bool take_note(session *s, const feed_event *ev, err *e) {
     int k = trader_of(s, ev->symbol);
     limits_verdict v = LIMITS_FINE;
-    bool of_series = k >= 0 && ev->span;
-    // Notes of bars of the past are no surprise.
-    bool behind = ev->note == FEED_REVISED || ev->note == FEED_OUT_OF_ORDER; // of bars that are known by nature
-    if (of_series && (ev->history || ev->bar.time <= s->trader[k].time) && !behind) return true;
-    if (of_series) v = limits_feed(&s->limits, &s->trader[k].limits, ev);
-    if (of_series) limits_worse(&s->trader[k].before, &v);
+    bool of_series = k >= 0 && ev->span, of_all = concerns_all(ev);
+    if (of_series && is_expected(&s->trader[k], ev)) return true;
+    for (int i = 0; i < s->traders; i++) {
+        if (!of_all && !(of_series && i == k)) continue;
+        v = limits_feed(&s->limits, &s->trader[i].limits, ev);
+        limits_worse(&s->trader[i].before, &v);
+    }
     if (v.answer == LIMITS_IGNORE) return true;
     limits_answer a = v.answer ? v.answer : LIMITS_NOTE;
     int64_t time = ev->span ? ev->bar.time : INT64_MIN;

@@ -30,7 +30,7 @@ static bool choose_traders(session *s, const dataset *d, const session_options *
         for (int i = 0; i < k; i++)
             if (s->trader[i].series == series) return err_input(e, "--symbol %s: is given twice", o->symbol[k]);
         t->series = series;
-        t->time = t->end = INT64_MIN;
+        t->time = t->end = t->taken = INT64_MIN;
         t->before = LIMITS_FINE;
         limits_begin(&t->limits);
         if (d->panel) snprintf(t->symbol, sizeof t->symbol, "%s", d->panel_names[series]);
@@ -159,6 +159,7 @@ static bool restore(session *s, bool *cold, err *e) {
         if (!ok || !take_limits(s, t, e) || (t->kept && !session_load_state(s, k, e))) return false;
         if (t->kept && s->by_agent && !session_take_memory(s, k, e)) return false;
         *cold |= !t->kept;
+        t->taken = t->time;
     }
     return leaves_none_out(s, e) && tell_others(s, e);
 }

@@ -25,6 +25,7 @@ typedef struct {
     bool has_order, kept;  // `kept`: the journal has books of it
     bool other;            // its rule was made for other weights or settings before
     int64_t time, end;     // of the newest bar
+    int64_t taken;         // open of the newest bar that an earlier process took; INT64_MIN: none
     int64_t unsaved;       // bars since the last state
     int64_t unsent;        // intent to be noted as sent with the next bar; 0: none
     bool waits;            // for a coarser bar

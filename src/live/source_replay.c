@@ -67,12 +67,30 @@ static bool add_series(source *s, const replay_file *f, const char *path, const 
     return true;
 }
 
+// Names are told where spans would do.
 static bool refuse_unwanted(const feed_options *o, const source *s, err *e) {
-    char has[32], wants[32];
+    char has[32], wants[32], came[FEED_LIST_ROOM] = "", wanted[FEED_LIST_ROOM];
+    feed_options by_span = *o;
+    const char *last = NULL;
+    int names = 0;
+    by_span.wanted_count = 0;
+    for (int i = 0; i < s->files; i++)
+        for (int k = 0; k < s->file[i].list.count; k++) {
+            const bars *b = &s->file[i].list.item[k];
+            const char *name = *b->symbol ? b->symbol : s->file[i].symbol;
+            if (feed_wants(&by_span, "", b->span) && (!last || strcmp(last, name) != 0))
+                feed_list_name(came, sizeof came, names++, last = name);
+        }
+    feed_list_wanted(wanted, sizeof wanted, o);
+    if (names)
+        return err_input(e,
+            "feed: none of the bars are wanted: they are of %s, and those of %s are wanted; is it the "
+            "file? SYMBOL=FILE names bars that have no symbol",
+            came, wanted);
     const bars *b = &s->file[0].list.item[0];
     return err_input(e, "feed: none of the bars are wanted: the first are of %s%s%s, and %s is wanted; is it the file?",
         when_span_text(has, sizeof has, b->span), *b->symbol ? " of " : "", b->symbol,
-        o->span_count ? when_span_text(wants, sizeof wants, o->spans[0]) : "another symbol");
+        when_span_text(wants, sizeof wants, o->spans[0]));
 }
 
 static bool load(source *s, const feed_part *part, int parts, const feed_options *o, err *e) {

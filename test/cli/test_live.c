@@ -230,6 +230,8 @@ static void mistakes_are_told(void **state) {
     assert_int_equal(REPLAY("mlp", "--state", "b.csv"), 2);
     matches("err", "b\\.csv: is damaged, or no state of a session");
     assert_int_equal(RUN("live", "--status", "nothing.db"), 2);
+    complains(REPLAY("mlp", "--model-dir", "nowhere"), ".*--model-dir nowhere: there is no such directory; .*");
+    complains(REPLAY("mlp", "--model-dir", "b.csv"), ".*--model-dir b\\.csv: there is no such directory; .*");
 }
 
 static void it_is_stopped_and_cleared(void **state) {
@@ -296,6 +298,41 @@ static void several_are_traded_at_once(void **state) {
     }
 }
 
+static void put_named(const char *path, const char *symbol) {
+    bar *all = walk_bars(N, SPAN, 8);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("symbol,time,open,high,low,close,tick_volume,spread\n", f);
+    for (const bar *b = all; b < all + N; b++)
+        fprintf(f, "%s,%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", symbol, (long long)b->time, b->open, b->high, b->low,
+            b->close, b->volume, b->spread);
+    fclose(f);
+    free(all);
+}
+
+// A broker's own spelling of a name is told, by a file that is read whole and by one that is waited for.
+static void bars_of_another_name_are_told(void **state) {
+    (void)state;
+    put_named("gold.csv", "GOLD");
+    put_named("other.csv", "GOLD.m");
+    put_text("run.yaml", "data: {set: gold.npz, windows: {fast: 12}}\nmodel: {kind: mlp, widths: '8'}\n"
+                         "train: {epochs: 1, batch_size: 128}\nrun: {dir: gold}\nsignal: {threshold: 0.34}\n");
+    assert_int_equal(RUN("import", "gold.csv", "-o", "gold.npz", "-q"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "-q", "--device", "cpu"), 0);
+    complains(RUN("live", "gold", "--feed", "replay:other.csv", "-q"),
+        ".*none of the bars are wanted: they are of GOLD\\.m, and those of GOLD are wanted; .*");
+    char line[300];
+    snprintf(line, sizeof line, "%s live gold --feed - --state g.db < other.csv > out 2> err", TRADEWIND_BINARY);
+    assert_int_equal(WEXITSTATUS(system(line)), 0);
+    assert_int_equal(kept_number("g.db", "SELECT count(*) FROM events WHERE kind = 'unwanted'"), 1);
+    matches("out", "bars of GOLD\\.m are passed over: GOLD is wanted, and none has come yet");
+    snprintf(line, sizeof line, "cat gold.csv other.csv | %s live gold --feed - --state h.db > out 2> err",
+        TRADEWIND_BINARY);
+    assert_int_equal(WEXITSTATUS(system(line)), 0);
+    assert_int_equal(kept_number("h.db", "SELECT count(*) FROM events WHERE kind = 'unwanted'"), 0);
+    assert_true(kept_number("h.db", "SELECT count(*) FROM decisions") > 0);
+}
+
 // A newer run that has passed takes over; one that has not does not.
 static void a_newer_model_takes_over(void **state) {
     (void)state;
@@ -340,6 +377,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(several_are_traded_at_once, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_newer_model_takes_over, setup, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_told, setup, support_leave),
+        cmocka_unit_test_setup_teardown(bars_of_another_name_are_told, setup, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

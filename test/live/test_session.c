@@ -1,0 +1,304 @@
+// A session under its limits: each rule is broken at a moment that the test chooses, and what follows is in the next
+// decision, in the books and in the journal. Time comes with the events, so nothing here depends on a clock.
+#include "live/session.h"
+
+#include "cli/program.h"
+#include "cpu/cpu.h"
+#include "data/walk.h"
+#include "live/kept.h"
+#include "support.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { N = 400, SPAN = 300, WARM = 100, WORDS = 8 };
+
+// A session, the bars that it is given, and what it has said.
+typedef struct {
+    session *s;
+    bar *all;
+    int at; // the next bar
+    int intents;
+    int64_t units; // of the newest intent
+    char kind[32], answer[16];
+} desk;
+
+static bool on_intent(void *arg, const session_intent *i) {
+    desk *d = arg;
+    d->intents++;
+    d->units = i->intent.order.units;
+    return true;
+}
+
+static void on_event(
+    void *arg, const char *symbol, int64_t time, const char *kind, const char *answer, const char *text) {
+    desk *d = arg;
+    (void)symbol, (void)time, (void)text;
+    snprintf(d->kind, sizeof d->kind, "%s", kind);
+    snprintf(d->answer, sizeof d->answer, "%s", answer);
+}
+
+// A model that opens a position at every close where it holds none: no threshold holds it back.
+static int setup(void **state) {
+    if (support_enter(state)) return -1;
+    program_use(TRADEWIND_BINARY);
+    walk_put("train.csv", 1200, SPAN, 4);
+    put_text("run.yaml", "data: {bars: {fast: train.csv}, vector: false, windows: {fast: 8},\n"
+                         "  label: {kind: barrier, up: 1, down: 1, limit: 4}, features: {fast: [return, body]}}\n"
+                         "model: {kind: lstm, hidden: {fast: 4}}\ntrain: {epochs: 1, batch_size: 128}\n"
+                         "run: {dir: run}\nsignal: {threshold: 0.2}\n");
+    return RUN("train", "run.yaml", "-q", "--device", "cpu");
+}
+
+// `words` are keys of the description, parted by spaces.
+static void open_desk(desk *d, const char *words) {
+    static const char *override[WORDS];
+    static char text[400];
+    static session_listener l = {on_intent, on_event, NULL};
+    session_options o = {.state = "s.db"};
+    err e = {0};
+    int n = 0;
+    snprintf(text, sizeof text, "%s", words);
+    for (char *word = strtok(text, " "); word && n < WORDS; word = strtok(NULL, " ")) override[n++] = word;
+    o.run = (trained_options){.run = "run", .overrides = override, .override_count = n, .version = "test"};
+    o.run.devices = (task_devices){.host = &cpu_device, .options = {.threads = 1}};
+    int at = d->at;
+    bar *all = d->all ? d->all : walk_bars(N, SPAN, 5);
+    *d = (desk){.all = all, .at = at};
+    l.arg = d;
+    support_ok((d->s = session_open(&o, &l, &e)) && session_begin(d->s, INT64_MAX, &e), &e);
+}
+
+static void close_desk(desk *d) {
+    session_close(d->s);
+    free(d->all);
+}
+
+static double now_of(const desk *d) {
+    return (double)d->all[d->at].end;
+}
+
+static void put(desk *d, const feed_event *ev) {
+    err e = {0};
+    support_ok(session_take(d->s, ev, &e), &e);
+}
+
+static void push(desk *d) {
+    feed_event ev = {.kind = FEED_BAR, .span = SPAN, .bar = d->all[d->at], .at = now_of(d)};
+    put(d, &ev);
+    d->at++;
+}
+
+static int64_t held(const desk *d) {
+    return session_at(d->s, 0).books->replay.books.units;
+}
+
+// Goes on behind a bar before which a position was held that nothing changed; its number.
+static int go_behind_rest(desk *d) {
+    for (;;) {
+        int intents = d->intents;
+        int64_t units = held(d);
+        push(d);
+        assert_true(d->at < N - 40);
+        if (d->at > WARM && units && held(d) == units && d->intents == intents) return d->at - 1;
+    }
+}
+
+// Goes on behind a bar at whose close a position is ordered while none is held; its number.
+static int go_behind_an_order(desk *d) {
+    for (;;) {
+        int intents = d->intents;
+        push(d);
+        assert_true(d->at < N - 40);
+        if (d->at > WARM && !held(d) && d->intents > intents && d->units) return d->at - 1;
+    }
+}
+
+static void note(desk *d, feed_note n) {
+    bool of_bar = n != FEED_UNREADABLE, known = n == FEED_DOUBLED || n == FEED_REVISED || n == FEED_OUT_OF_ORDER;
+    feed_event ev = {.kind = FEED_NOTE, .note = n, .at = now_of(d), .text = "as the test wants it"};
+    if (of_bar) {
+        ev.span = SPAN;
+        ev.bar = d->all[known ? d->at - 1 : d->at];
+    }
+    put(d, &ev);
+}
+
+static void look(desk *d, double now, double steady) {
+    err e = {0};
+    support_ok(session_look(d->s, now, steady, &e), &e);
+}
+
+static void look_at_a_stale_feed(desk *d) {
+    look(d, now_of(d) + 1000, 1000);
+}
+
+static void look_at_a_clock_that_jumps(desk *d) {
+    look(d, now_of(d) - 100, 1000);
+    look(d, now_of(d) - 50, 1001);
+}
+
+// Inputs of the bars before become no numbers, and so does the answer.
+static void spoil_inputs(desk *d) {
+    const table *t = &session_data(d->s)->stream[0].series;
+    float *row = (float *)(uintptr_t)t->part[0].data;
+    assert_true(t->parts == 1 && t->part[0].type == COLUMN_F32);
+    for (int64_t i = 0; i < t->rows * t->width; i++) row[i] = NAN;
+}
+
+static const struct {
+    const char *rule;
+    feed_note note;
+    void (*how)(desk *d); // in place of a note
+} rules[] = {{"late", FEED_LATE, NULL}, {"doubled", FEED_DOUBLED, NULL}, {"revised", FEED_REVISED, NULL},
+    {"missing", FEED_MISSING, NULL}, {"out_of_order", FEED_OUT_OF_ORDER, NULL}, {"unreadable", FEED_UNREADABLE, NULL},
+    {"stale", FEED_NOTES, look_at_a_stale_feed}, {"clock", FEED_NOTES, look_at_a_clock_that_jumps},
+    {"non_finite", FEED_NOTES, spoil_inputs}};
+enum { RULES = sizeof rules / sizeof *rules };
+
+static void break_rule(desk *d, int r) {
+    if (rules[r].how)
+        rules[r].how(d);
+    else
+        note(d, rules[r].note);
+}
+
+static void begin(desk *d, int r, const char *answer) {
+    char words[160];
+    unlink("s.db");
+    snprintf(words, sizeof words, "live.answer.%s=%s live.max_day_loss=none live.max_loss=none live.outside_share=none",
+        rules[r].rule, answer);
+    *d = (desk){0};
+    open_desk(d, words);
+}
+
+// Begins so that the next bar is the one that `go` finds where nothing is broken.
+static void begin_at(desk *d, int r, const char *answer, int (*go)(desk *d)) {
+    begin(d, r, "ignore");
+    int at = go(d);
+    close_desk(d);
+    begin(d, r, answer);
+    while (d->at < at) push(d);
+}
+
+static int64_t events(const char *rule, const char *answer) {
+    char sql[120];
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM events WHERE kind = '%s' AND answer = '%s'", rule, answer);
+    return kept_number("s.db", sql);
+}
+
+// What would be opened at a bar's close is not, and is at a later one.
+static void skip_holds_back_one_bar(void **state) {
+    (void)state;
+    for (int r = 0; r < RULES; r++) {
+        desk d;
+        begin_at(&d, r, "skip", go_behind_an_order);
+        int intents = d.intents;
+        break_rule(&d, r);
+        push(&d);
+        if (d.intents != intents || held(&d)) fail_msg("%s: a position was opened", rules[r].rule);
+        assert_string_equal(d.kind, rules[r].rule);
+        assert_string_equal(d.answer, "skip");
+        for (int i = 0; i < 12 && d.intents == intents; i++) push(&d);
+        if (d.intents == intents) fail_msg("%s: nothing is opened any more", rules[r].rule);
+        close_desk(&d);
+    }
+}
+
+static void flat_closes(void **state) {
+    (void)state;
+    for (int r = 0; r < RULES; r++) {
+        desk d;
+        begin_at(&d, r, "flat", go_behind_rest);
+        int intents = d.intents;
+        break_rule(&d, r);
+        // A feed that is silent and a clock that jumps do not wait for a bar.
+        bool now = rules[r].how == look_at_a_stale_feed || rules[r].how == look_at_a_clock_that_jumps;
+        if ((d.intents == intents + 1) != now) fail_msg("%s: %d intents", rules[r].rule, d.intents - intents);
+        push(&d);
+        if (d.intents == intents || d.units) fail_msg("%s: the position was not closed", rules[r].rule);
+        if (!now) push(&d);
+        assert_int_equal(kept_number("s.db", "SELECT units FROM books"), 0);
+        assert_int_equal(session_stopped_by(d.s), LIMITS_RULES);
+        close_desk(&d);
+    }
+}
+
+// A stop ends the session, and the next one too until it is cleared.
+static void stop_stands(void **state) {
+    (void)state;
+    for (int r = 0; r < RULES; r++) {
+        desk d;
+        err e = {0};
+        begin_at(&d, r, "stop", go_behind_rest);
+        break_rule(&d, r);
+        push(&d);
+        push(&d);
+        if (!session_is_over(d.s)) fail_msg("%s: goes on", rules[r].rule);
+        assert_string_equal(limits_rule_key(session_stopped_by(d.s)), rules[r].rule);
+        assert_true(events(rules[r].rule, "stop") > 0);
+        session_close(d.s);
+        open_desk(&d, "live.max_loss=none");
+        assert_true(session_is_over(d.s));
+        int intents = d.intents;
+        push(&d);
+        assert_int_equal(d.intents, intents);
+        support_ok(session_clear(d.s, now_of(&d), &e), &e);
+        for (int i = 0; i < 8 && d.intents == intents; i++) push(&d);
+        assert_true(!session_is_over(d.s) && d.intents > intents);
+        close_desk(&d);
+    }
+}
+
+// Bars that an earlier process took come again where the source is read anew: that is no note.
+static void bars_of_before_a_restart_may_come_again(void **state) {
+    (void)state;
+    desk d = {0};
+    open_desk(&d, "live.answer.doubled=stop");
+    while (d.at < WARM) push(&d);
+    session_close(d.s);
+    open_desk(&d, "live.answer.doubled=stop");
+    note(&d, FEED_DOUBLED);
+    assert_false(session_is_stopped(d.s));
+    push(&d);
+    note(&d, FEED_DOUBLED);
+    assert_true(session_is_stopped(d.s));
+    close_desk(&d);
+}
+
+// Orders within a minute: more than one bar of that minute, as several instruments or a feed that catches up give them.
+static void orders_of_a_minute_are_held_back(void **state) {
+    (void)state;
+    desk d = {0};
+    open_desk(&d, "live.max_orders=1 live.max_loss=none live.max_day_loss=none live.outside_share=none");
+    go_behind_an_order(&d);
+    double minute = now_of(&d);
+    int intents = d.intents;
+    for (int i = 0; i < 30; i++) {
+        feed_event ev = {.kind = FEED_BAR, .span = SPAN, .bar = d.all[d.at++], .at = minute};
+        put(&d, &ev);
+    }
+    assert_true(events("orders", "skip") > 0);
+    assert_int_equal(d.intents - intents, 1);
+    close_desk(&d);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(skip_holds_back_one_bar),
+        TEST(flat_closes),
+        TEST(stop_stands),
+        TEST(bars_of_before_a_restart_may_come_again),
+        TEST(orders_of_a_minute_are_held_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
