@@ -105,7 +105,7 @@ static void put_walk(const char *dir, const char *env, const char *metric, const
     snprintf(config, sizeof config, "%s%s", *env ? "agent:\n  env: " : "model:\n  kind: mlp\n", env);
     put_text(path, config);
     for (int i = 0; i < folds; i++) {
-        char day[16];
+        char day[32];
         snprintf(day, sizeof day, "2026-0%d-01", i + 1);
         json_array_append_new(
             list, json_pack("{s:i, s:[s, s], s:{s:f}}", "number", i, "test", day, day, "metrics", metric, scores[i]));
