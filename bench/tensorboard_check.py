@@ -25,7 +25,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 DIGITS = 5e-15  # relative error of a number of 15 digits
 MOMENT = 2e-5   # the same of a moment, in seconds since 1970
-SHOWN = 5       # differences that are printed
+SHOWN = 40      # differences that are printed
 
 STEPS = {"loss": "loss_mean", "loss_min": "loss_min", "loss_max": "loss_max", "grad_norm": "grad_norm", "lr": "lr"}
 SAMPLES = ("memory_process", "memory_used", "utilisation", "temperature", "power", "clock")

@@ -298,6 +298,27 @@ static bool run_session(live *v, err *e) {
     return true;
 }
 
+// A program that carries intents out may have been told to be flat, behind the books, as they could not be written.
+static void tell_flat_elsewhere(live *v) {
+    char text[240];
+    for (int k = 0; v->exec.path && k < session_count(v->session); k++) {
+        session_view view = session_at(v->session, k);
+        journal_intent newest;
+        err unused;
+        int64_t id;
+        double position, units = (double)view.books->replay.books.units;
+        if (units == 0 || !journal_newest_intent(session_journal(v->session), view.symbol, &newest, &unused)) continue;
+        if (!intents_newest(v->exec.path, view.symbol, &id, &position) || id <= newest.id || position != 0) continue;
+        snprintf(text, sizeof text,
+            "%.80s ends with a flat position, given when the books could not be written; they hold %.8g units, which "
+            "are "
+            "asked for again with the next intent",
+            v->exec.path, units / 1e8);
+        live_show_event(
+            v->o, &(live_event){view.symbol, view.time, "exec", limits_answer_key(LIMITS_FLAT), text}, &v->bar);
+    }
+}
+
 // The first event tells where the history ends: bars of the feed are not taken twice.
 static bool begin(live *v, err *e) {
     feed_event ev;
@@ -306,6 +327,7 @@ static bool begin(live *v, err *e) {
     bool bar = t == TURN_GOT && (ev.kind == FEED_BAR || ev.span);
     if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
     live_show_begin(v->o, v->session, &v->as, v->from, v->feeds);
+    tell_flat_elsewhere(v);
     if (!search(v, e)) return false;
     // Targets are told at once, and with them the heartbeat: an advisor that hears nothing goes flat.
     return session_repeat(v->session, e) && none_lost(v, e) && put_targets(v, e) && (t != TURN_GOT || take(v, &ev, e));
@@ -333,10 +355,12 @@ static void give_flat(live *v, session_intent *newest) {
     intents_put(&v->exec, newest, &unused);
 }
 
-// Positions bought elsewhere are sold elsewhere where the session cannot go on with its books.
+// Positions bought elsewhere are sold elsewhere where the session cannot go on with its books. An intent that could not
+// be given is given at the next start: no id may have passed it.
 static void leave(live *v) {
     session_intent flat = {.repeat = false};
     err unused;
+    if (v->lost.kind) return;
     for (int k = 0; v->exec.path && k < session_count(v->session); k++) {
         session_view view = session_at(v->session, k);
         if (!journal_newest_intent(session_journal(v->session), view.symbol, &flat.intent, &unused)) continue;

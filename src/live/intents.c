@@ -42,6 +42,38 @@ json_t *intents_json(const session_intent *i) {
         "until", when_moment_text(until, sizeof until, x->until), "repeat", i->repeat);
 }
 
+// The last bytes of a file, ended by 0; NULL where it is none. The caller frees them.
+static char *read_end(const char *path) {
+    enum { MOST = 1 << 16 };
+    struct stat st;
+    int fd = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) return NULL;
+    char *text = malloc(MOST + 1);
+    NEED(text, "out of memory for a list of intents");
+    ssize_t n = pread(fd, text, MOST, st.st_size > MOST ? st.st_size - MOST : 0);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return text;
+}
+
+bool intents_newest(const char *path, const char *symbol, int64_t *id, double *position) {
+    char *text = read_end(path), *rest = NULL;
+    bool found = false;
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
+        err unused;
+        json_t *all = json_read(line, strlen(line), &unused); // the first may be cut
+        const char *of = json_string_value(json_object_get(all, "symbol"));
+        if (of && strcmp(of, symbol) == 0) {
+            found = true;
+            *id = json_integer_value(json_object_get(all, "id"));
+            *position = json_number_value(json_object_get(all, "position"));
+        }
+        json_decref(all);
+    }
+    free(text);
+    return found;
+}
+
 // The number of bytes that were written; `errno` says why not all.
 static size_t write_all(int fd, const char *text, size_t n) {
     size_t done = 0;

@@ -26,6 +26,10 @@ void intents_close(intents *to);
 // Writes a line, whole or not at all. False where it cannot be written.
 bool intents_put(intents *to, const session_intent *i, err *e);
 
+// The newest line of an instrument in a list that is a file: its id, and lots. False where there is none among the last
+// lines, or the list is a pipe.
+bool intents_newest(const char *path, const char *symbol, int64_t *id, double *position);
+
 // The same as an object; a new reference.
 json_t *intents_json(const session_intent *i);
 

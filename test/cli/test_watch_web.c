@@ -27,6 +27,26 @@ static void tables_are_printed(void **state) {
     assert_true(file_holds("made/memory.json", "\"peak\""));
 }
 
+#define CHECK_BOARD(run)                                                                                               \
+    "python3 " TEST_DIR "/../bench/tensorboard_check.py --reader format --program " TRADEWIND_BINARY " " run           \
+    " > out 2> err"
+
+// The event file against the tables, as bench/tensorboard_check.py asks TensorBoard itself; those of another run are
+// not equal.
+static void event_files_have_the_tables_numbers(void **state) {
+    (void)state;
+    put_small_run();
+    assert_int_equal(RUN("train", "run.yaml", "-q"), 0);
+    assert_int_equal(WEXITSTATUS(system(CHECK_BOARD("made"))), 0);
+    matches("out", "^[0-9]+ scalars in [0-9]+ tags, all equal\n$");
+    assert_int_equal(RUN("train", "run.yaml", "-q", "run.dir=other", "train.seed=7"), 0);
+    assert_int_equal(system("cp made/events.out.* other/"), 0);
+    assert_int_equal(WEXITSTATUS(system(CHECK_BOARD("other"))), 1);
+    matches("out", "steps/loss: step [0-9]+: .*\n[0-9]+ scalars in [0-9]+ tags, [0-9]+ differences\n$");
+    assert_int_equal(WEXITSTATUS(system(CHECK_BOARD("missing"))), 1);
+    matches("err", "^tensorboard_check: [^\n]*missing[^\n]*\n$");
+}
+
 static void wrong_words_are_told(void **state) {
     (void)state;
     complains(RUN("watch", "--web", "70000"), ".*--web 70000: must be a port.*");
@@ -54,8 +74,8 @@ static void a_server_ends_when_it_is_asked(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, support_enter, support_leave)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(tables_are_printed), TEST(wrong_words_are_told), TEST(a_server_ends_when_it_is_asked)};
+    const struct CMUnitTest tests[] = {TEST(tables_are_printed), TEST(event_files_have_the_tables_numbers),
+        TEST(wrong_words_are_told), TEST(a_server_ends_when_it_is_asked)};
     program_use(TRADEWIND_BINARY);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,9 +41,31 @@ static void a_line_is_whole_or_not_there(void **state) {
     intents_close(&to);
 }
 
+static void the_newest_line_is_found(void **state) {
+    (void)state;
+    err e = {0};
+    intents to;
+    int64_t id = 0;
+    double position = 1;
+    assert_false(intents_newest("i.jsonl", "GOLD", &id, &position));
+    support_ok(intents_open(&to, "i.jsonl", &e), &e);
+    for (int n = 1; n <= 1000; n++) {
+        session_intent i = {.intent = {.id = n, .lots = n * 50000000ll}};
+        strcpy(i.intent.symbol, n % 3 ? "GOLD" : "");
+        support_ok(intents_put(&to, &i, &e), &e);
+    }
+    intents_close(&to);
+    assert_true(intents_newest("i.jsonl", "GOLD", &id, &position) && id == 1000 && position == 500);
+    assert_true(intents_newest("i.jsonl", "", &id, &position) && id == 999 && position == 499.5);
+    assert_false(intents_newest("i.jsonl", "SILVER", &id, &position));
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_false(intents_newest("pipe", "GOLD", &id, &position));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_is_whole_or_not_there, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(the_newest_line_is_found, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
