@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OTHERS_MOST = 32, LINES_MOST = 7, REASON_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 16 };
+enum { OTHERS_MOST = 32, LINES_MOST = 7, REASON_ROOM = WISDOM_LINE + 80, FIGURES_MOST = 18 };
 
 typedef struct {
     const char *name; // for people
@@ -130,6 +130,16 @@ static void explain_products(report *r) {
         described ? "gpu_optimization.products says so" : "tuned");
 }
 
+static void explain_fallback(report *r) {
+    const task *s = r->s;
+    if (s->precision != PRECISION_FP16) return;
+    if (s->job.fallback)
+        reason(r, "fallback  %s should fp16 overflow, which takes %.1f MB more (gpu_optimization.fp16_fallback)",
+            precision_name(s->job.fallback->precision), mb(r->memory.fallback));
+    else
+        reason(r, "fallback  none: gpu_optimization.fp16_fallback says so");
+}
+
 static void explain(report *r) {
     const choice *c = &r->s->choice;
     char line[WISDOM_LINE + 64];
@@ -138,6 +148,7 @@ static void explain(report *r) {
     explain_split(r);
     explain_recompute(r);
     explain_products(r);
+    explain_fallback(r);
     reason(r, "time      %.2f times that of the fastest plan without a limit, by a guess",
         c->best.seconds / c->fastest.seconds);
 }
@@ -167,6 +178,7 @@ static void count_memory(report *r) {
         {"staging", "staging", m->staging, true, false, false},
         {"activations", "activations", m->activations, true, false, false},
         {"cursors and tables", "tables", m->recordings, true, false, false},
+        {"more for fp16's fallback", "fallback", m->fallback, true, false, r->s->job.fallback != NULL},
         {"slab", "slab", m->total, true, true, false},
     };
     const figure all[] = {
@@ -352,6 +364,8 @@ static void print_json(const report *r) {
                   way_object(&r->smallest, r->smallest.seconds / c->fastest.seconds), "alternatives", others_array(r)));
     json_join(line, json_pack("{s:s, s:s, s:o}", "products", settings_products_name(s->products), "precision",
                         precision_name(s->precision), "tuned", tuned_object(s)));
+    json_object_set_new(
+        line, "fallback", s->job.fallback ? json_string(precision_name(s->job.fallback->precision)) : json_null());
     json_join(line, json_pack("{s:I, s:I, s:I, s:o}", "largest_batch", (json_int_t)r->largest[0], "largest_batch_again",
                         (json_int_t)r->largest[1], "smallest_limit_bytes", (json_int_t)r->least, "smallest_limit_gb",
                         json_number(budget_gb(r->least))));

@@ -117,6 +117,7 @@ static void print_memory(const task *s, FILE *out) {
         (double)m.activations / 1e6);
     if (m.data) fprintf(out, ", data %.1f", (double)m.data / 1e6);
     if (m.staging) fprintf(out, ", staging %.1f", (double)m.staging / 1e6);
+    if (m.fallback) fprintf(out, ", for the fallback %.1f", (double)m.fallback / 1e6);
     fputc('\n', out);
     demand n = task_demand(s);
     show_limit(&s->budget, &n, &s->described, out);

@@ -42,6 +42,7 @@ void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), voi
         .data = t->data,
         .model = &t->model,
         .card = !t->device->host_memory,
+        .fp16 = t->precision == PRECISION_FP16,
         .host = t->job.host,
         .tunes = t->options.untuned,
         .complete = is_complete(&t->options.description)};

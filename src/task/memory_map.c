@@ -49,10 +49,10 @@ static json_t *blocks_json(const plan *p, const graph *g) {
 }
 
 static json_t *bytes_json(const engine_memory *m) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data", (json_int_t)m->data, "weights",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data", (json_int_t)m->data, "weights",
         (json_int_t)m->weights, "gradients", (json_int_t)m->gradients, "moments", (json_int_t)m->moments, "states",
         (json_int_t)m->states, "staging", (json_int_t)m->staging, "activations", (json_int_t)m->activations, "tables",
-        (json_int_t)m->recordings);
+        (json_int_t)m->recordings, "fallback", (json_int_t)m->fallback);
 }
 
 // The first instruction of the backward pass; all of them where there is none.

@@ -216,7 +216,7 @@ void task_job(const task *t, job *j, residency r, precision p) {
     as.residency = r;
     as.products = t->products;
     job_init(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, p);
-    if (p == PRECISION_FP16) {
+    if (p == PRECISION_FP16 && t->described.fp16_fallback) {
         precision other = fallback_of(t->device->computes(t->queue, PRECISION_BF16));
         job_add_fallback(j, t->data, &t->split, &as, &t->model, t->window, t->scaler, other);
     }

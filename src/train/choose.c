@@ -184,7 +184,7 @@ static const looked *look(search *s, bool host, int i, int k) {
     way w = way_of(s, host, i, k);
     if (l->measured) return l;
     engine_memory m = choose_memory(s->c, &w);
-    size_t planned = m.activations;
+    size_t planned = m.activations + m.fallback;
     size_t extra = planned / 5 + (4 << 20);
     l->demand = demand_with(s->c, &w, &m);
     l->need = budget_need(s->b, &l->demand);

@@ -69,6 +69,14 @@ void engine_free(engine *x) {
 
 // Measuring
 
+// Bytes of the transient region that a gear needs.
+static size_t gear_transient(const gear *g) {
+    transient t = {0};
+    if (g->steps) transient_fit(&t, g->steps);
+    transient_fit(&t, g->evaluation);
+    return t.bytes;
+}
+
 // Bytes of a gear's own memory.
 static size_t gear_bytes(const gear *g) {
     size_t steps = g->steps ? space_aligned(program_own(g->steps)) : 0;
@@ -90,12 +98,13 @@ engine_memory engine_measure(const engine *x) {
         .moments = store_bytes_of(x->store, STORE_MOMENTS),
         .states = store_bytes_of(x->store, STORE_STATES) + store_bytes_of(x->store, STORE_CONSTANTS),
         .staging = feed_bytes(x->feed),
-        .activations = x->transient.bytes,
-        .recordings = most_gear_bytes(x),
+        .activations = gear_transient(g),
+        .recordings = gear_bytes(g),
         .data = store_bytes(data),
         .floor = p->floor};
-    m.own = space_aligned(store_bytes(x->store)) + space_aligned(m.staging) + space_aligned(m.activations);
-    m.own += m.recordings;
+    m.own = space_aligned(store_bytes(x->store)) + space_aligned(m.staging) + space_aligned(x->transient.bytes);
+    m.own += most_gear_bytes(x);
+    m.fallback = space_aligned(x->transient.bytes) - space_aligned(m.activations) + most_gear_bytes(x) - m.recordings;
     m.total = m.own + space_aligned(m.data);
     store_free(data);
     return m;

@@ -27,6 +27,7 @@ typedef struct {
     size_t staging;                             // of the feed
     size_t activations;                         // the transient region
     size_t recordings;                          // cursors, and on a card what recordings read beside tensors
+    size_t fallback;                            // bytes that both are larger for the job's fallback alone
     size_t own;                                 // all of this, as one space
     size_t data;                                // of the dataset's store, which engines share
     size_t total;                               // both

@@ -161,6 +161,9 @@ static const config_key run_keys[] = {
     {"train.seed", CONFIG_INT, "1", 0, 1e15, NULL, "of initial weights, shuffling and dropout", FIXED | UNTUNED},
     {"gpu_optimization.use_mixed_precision", CONFIG_BOOL, "true", 0, 0, "bf16|fp16|tf32",
         "16-bit products on a card: true for the best it has; the CPU computes in fp32", FIXED | TUNED},
+    {"gpu_optimization.fp16_fallback", CONFIG_BOOL, "true", 0, 0, NULL,
+        "fp16 that overflows goes on in bf16 or fp32, for whose plan memory is reserved; false: such a run ends",
+        FIXED | UNTUNED},
     {"gpu_optimization.max_memory_gb", CONFIG_REAL, NULL, ABOVE_0, 1e6, NULL,
         "hard limit of a card's memory, in 2^30 bytes, for all that its monitor counts: context, data, everything",
         FREE | TUNED},
@@ -410,6 +413,7 @@ static bool read_loss(const config *c, settings *s, err *e) {
 static void read_precision(const config *c, settings *s) {
     static const char key[] = "gpu_optimization.use_mixed_precision";
     static const precision words[] = {PRECISION_BF16, PRECISION_FP16, PRECISION_TF32};
+    s->fp16_fallback = config_bool(c, "gpu_optimization.fp16_fallback");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!config_is(c, key, precision_name(words[i]))) continue;
         s->precision = words[i];

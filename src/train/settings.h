@@ -66,6 +66,7 @@ typedef struct {
     rate_options rate;   // the optimizer's schedule is made of it when the job is built
     precision precision; // what the description asks for
     bool precision_open; // or leaves open: what was tuned, else bf16, fp16 or fp32, the first that the device computes
+    bool fp16_fallback;  // fp16 that overflows gives way to another precision, whose plan is reserved
     float max_norm;
     bool class_weights;
     loss_settings loss;

@@ -183,6 +183,11 @@ static const char *of_precision(const unused_about *a, const char *path, char te
     return a->card || !a->settings->precision_open ? NULL : "the CPU computes in fp32";
 }
 
+static const char *of_fp16(const unused_about *a, const char *path, char text[REASON_ROOM]) {
+    if (!a->card) return of_card(a, path, text);
+    return a->fp16 || a->tunes ? NULL : "is of fp16, and the run computes in another precision";
+}
+
 static const char *of_tuning(const unused_about *a, const char *path, char text[REASON_ROOM]) {
     (void)path;
     (void)text;
@@ -258,6 +263,7 @@ static const struct {
     {"train.keep_checkpoints", NULL},
     {"train.init_from", NULL},
     {"gpu_optimization.use_mixed_precision", of_precision},
+    {"gpu_optimization.fp16_fallback", of_fp16},
     {"gpu_optimization.products", of_card},
     {"gpu_optimization.monitoring_interval", of_monitor},
     {"gpu_optimization.max_memory_gb", NULL},

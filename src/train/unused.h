@@ -11,6 +11,7 @@ typedef struct {
     const dataset *data; // NULL of an agent whose environment has none
     const model_spec *model;
     bool card;     // computed on a card
+    bool fp16;     // in fp16
     bool host;     // batches come from the host
     bool tunes;    // it is tuned, not trained
     bool complete; // the description was completed by the program: values as usual are not the user's

@@ -163,6 +163,39 @@ static void doctor_names_cards(void **state) {
     matches("out", "\ncard +no NVIDIA driver was found\nplug-in +built for sm_90a, [^\n]*\n$");
 }
 
+// What fp16 reserves for the precision that it would give way to: a figure and a line of its own, unless it is
+// declined.
+static void fallback_of_fp16_is_shown_and_declined(void **state) {
+    static const char fp16[] = "gpu_optimization.use_mixed_precision=fp16",
+                      declined[] = "gpu_optimization.fp16_fallback=false";
+    (void)state;
+    put_small_run();
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory=8GB", "--arch=sm_75", fp16, "--json"), 0);
+    json_t *with = last_line(), *m = json_object_get(with, "memory");
+    double more = json_number_value(json_object_get(m, "fallback"));
+    assert_string_equal(json_string_value(json_object_get(with, "fallback")), "fp32");
+    assert_true(more > 0);
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory=8GB", "--arch=sm_75", fp16, declined, "--json"), 0);
+    json_t *without = last_line();
+    assert_true(json_is_null(json_object_get(without, "fallback")));
+    assert_null(json_object_get(json_object_get(without, "memory"), "fallback"));
+    assert_true(json_number_value(json_object_get(with, "slab_bytes")) - more ==
+                json_number_value(json_object_get(without, "slab_bytes")));
+    json_decref(with);
+    json_decref(without);
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory=8GB", "--arch=sm_75", fp16), 0);
+    matches("out", "\n  fallback  fp32 should fp16 overflow, which takes [0-9.]+ MB more ");
+    matches("out", "\n  more for fp16's fallback +[0-9.]*[1-9]\n");
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory=8GB", "--arch=sm_75", fp16, declined), 0);
+    matches("out", "\n  fallback  none: gpu_optimization.fp16_fallback says so\n");
+    assert_false(file_holds("out", "more for fp16's fallback"));
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory=8GB", declined), 0);
+    matches("out", "gpu_optimization\\.fp16_fallback: is of fp16, ");
+    // In bf16 it takes no more, which is shown too.
+    assert_int_equal(RUN("plan", "run.yaml", "--device-memory=8GB", "--arch=sm_80", fp16), 0);
+    matches("out", "\n  more for fp16's fallback +0\\.0\n");
+}
+
 // The wrong values of what the planner chooses by.
 static void choices_are_checked(void **state) {
     (void)state;
@@ -582,6 +615,7 @@ int main(void) {
         CARD_TEST(plan_takes_what_the_build_has),
         CARD_TEST(a_card_is_named_by_its_number),
         CARD_TEST(doctor_names_cards),
+        TEST(fallback_of_fp16_is_shown_and_declined),
         TEST(choices_are_checked),
         TEST(a_split_goes_on),
         CARD_TEST(no_plugin_is_told),

@@ -131,8 +131,10 @@ static void keys_without_effect_are_told(void **state) {
     assert_string_equal(lines("train: {schedule: {kind: cosine, gamma: 0.5, end: 0.1, start: 0.2}}\n", false),
         "train.schedule.gamma: train.schedule.kind cosine does not read it\n"
         "train.schedule.start: there is no train.schedule.warmup\n");
-    assert_string_equal(
-        lines("gpu_optimization: {products: own, use_mixed_precision: true}\ndata: {num_workers: 2}\n", false),
+    assert_string_equal(lines("gpu_optimization: {fp16_fallback: false, products: own, use_mixed_precision: true}\n"
+                              "data: {num_workers: 2}\n",
+                            false),
+        "gpu_optimization.fp16_fallback: is of a card, and the CPU computes\n"
         "gpu_optimization.products: is of a card, and the CPU computes\n"
         "gpu_optimization.use_mixed_precision: the CPU computes in fp32\n"
         "data.num_workers: no threads gather batches: the data lie on the device\n");

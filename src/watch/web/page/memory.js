@@ -32,7 +32,7 @@ function roomOf(plan, limit) {
 
 // Figures of the whole of memory, as parts of a bar up to the limit.
 function parts(plan, limit) {
-  const names = { base: "base", data: "data", weights: "weights", gradients: "gradients", moments: "moments", states: "states", staging: "staging", activations: "activations", tables: "tables" };
+  const names = { base: "base", data: "data", weights: "weights", gradients: "gradients", moments: "moments", states: "states", staging: "staging", activations: "activations", tables: "tables", fallback: "fallback of fp16" };
   const rows = Object.entries(names).filter(([key]) => plan.bytes?.[key] > 0).map(([key, name]) => [name, bytes(plan.bytes[key])]);
   const total = Object.keys(names).reduce((sum, key) => sum + (plan.bytes?.[key] ?? 0), 0);
   rows.push(["in all", bytes(total)]);
