@@ -138,6 +138,7 @@ filled_in() {
     (lstm "$runs/whole") || return 1
     lstm "$runs/full" >"$runs/out" 2>"$runs/err" &
     sleep 2
+    kill -0 $! 2>/dev/null || { echo "gpu: the run ended before the card was filled" >&2; return 1; }
     fill || return 1
     wait $! || status=$?
     echo "the run ended with status $status: $(cat "$runs/err")"

@@ -43,7 +43,7 @@ LC_ALL=C awk '
     function columns(s) { gsub(/[\200-\277]/, "", s); return length(s) }
     function plain(s) { gsub(/&/, "\\&amp;", s); gsub(/</, "\\&lt;", s); gsub(/>/, "\\&gt;", s); return s }
 
-    # What "ESC [ ... m" says of what follows.
+    # Takes the style of the text behind an "ESC [ ... m".
     function take_style(s,    n, i, code) {
         n = split(s == "" ? "0" : s, code, ";")
         for (i = 1; i <= n; i++) {

@@ -48,12 +48,14 @@ static void print_metrics(json_t *metrics) {
 
 static void print_run(const json_t *s) {
     printf("run       %s: %s", text_of(s, "run"), text_of(s, "status"));
-    printf(", %s on %s", text_of(s, "model"), text_of(s, "device"));
+    const char *device = text_of(s, "device");
+    printf(", %s%s%s", text_of(s, "model"), *device ? " on " : "", device);
     if (json_object_get(s, "epochs"))
         printf(", %lld %s%s", (long long)count_of(s, "epochs"), json_object_get(s, "agent") ? "iteration" : "epoch",
             term_s(count_of(s, "epochs")));
     putchar('\n');
-    if (json_object_get(s, "agent"))
+    // An ensemble has none of its own, nor has an agent that was not evaluated.
+    if (json_is_number(json_object_get(s, "mean_reward")))
         printf("best      iteration %lld in %s, mean reward %.4g\n", (long long)count_of(s, "best_epoch"),
             text_of(s, "agent"), json_number_value(json_object_get(s, "mean_reward")));
     if (!json_object_get(s, "validation")) return;

@@ -247,6 +247,10 @@ void sequence_take(sequence *s, const feed_raw *raw, double now) {
     s->events = s->given = 0;
     const feed_event *ev = &raw->event;
     if (ev->kind == FEED_QUOTE && !feed_wants(s->rules.options, ev->symbol, 0)) return;
+    if (ev->kind == FEED_QUOTE && s->rules.machine && (double)ev->bar.time > now + AHEAD_MOST) {
+        tell_ahead(s, ev, now);
+        return;
+    }
     if (ev->kind != FEED_BAR) {
         put(s, ev);
         s->event[0].at = now;

@@ -143,12 +143,27 @@ static bool check_options(const backtest_run_options *o, err *e) {
            err_input(e, "--part %s: another set is traded whole; leave --part out", part);
 }
 
-static bool trade(backtested *b, const trained_options *as, const backtest_run_options *o, err *e) {
+static bool trade_opened(backtested *b, trained_agent *t, const backtest_run_options *o, err *e) {
+    return t->actor ? agent_backtest_trade(b, t, o->symbol, o->run.run, e)
+                    : err_input(e, "%s: is an agent of %s, which has no bars to trade on", o->run.run,
+                          agent_task_env(&t->task));
+}
+
+static bool trade(backtested *b, const backtest_run_options *o, err *e) {
     trained_agent t;
-    if (!trained_agent_open(&t, as, e)) return false;
-    bool ok = t.actor ? agent_backtest_trade(b, &t, o->symbol, o->run.run, e)
-                      : err_input(e, "%s: is an agent of %s, which has no bars to trade on", o->run.run,
-                            agent_task_env(&t.task));
+    if (!trained_agent_open(&t, &o->run, e)) return false;
+    bool ok = trade_opened(b, &t, o, e);
+    trained_agent_close(&t);
+    return ok;
+}
+
+// `own` is the run's own data, `span` that of their finest bars.
+static bool trade_other(backtested *b, const trained_options *as, const contract *own, int64_t span,
+    const backtest_run_options *o, err *e) {
+    trained_agent t;
+    if (!trained_agent_open(&t, as, e)) return rebuild_refuse(o->bars, span, e);
+    data_notes_files(&t.notes, own, &t.task.world.task);
+    bool ok = trade_opened(b, &t, o, e);
     trained_agent_close(&t);
     return ok;
 }
@@ -160,6 +175,8 @@ static bool trade_file(backtested *b, const backtest_run_options *o, err *e) {
     rebuild again = {0};
     as.live = true; // the run's own data say how
     if (!trained_agent_open(&t, &as, e)) return false;
+    contract *own = t.task.world.open ? task_contract(&t.task.world.task) : NULL;
+    int64_t span = t.task.world.open ? t.task.world.task.data->span[0] : 0;
     bool ok = t.task.world.open
                   ? rebuild_make(&again, &t.task.world.task, o->bars, o->symbol, as.overrides, as.override_count, e)
                   : err_input(e, "--bars: the environment of this run, %s, has no bars; leave it out",
@@ -169,7 +186,8 @@ static bool trade_file(backtested *b, const backtest_run_options *o, err *e) {
     as.every = true;
     as.overrides = again.overrides;
     as.override_count = again.count;
-    ok = ok && trade(b, &as, o, e);
+    ok = ok && trade_other(b, &as, own, span, o, e);
+    contract_free(own);
     if (ok) snprintf(b->part, sizeof b->part, "all");
     if (ok) snprintf(b->data, sizeof b->data, "%s", o->bars);
     rebuild_done(&again);
@@ -179,5 +197,5 @@ static bool trade_file(backtested *b, const backtest_run_options *o, err *e) {
 bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e) {
     *b = (backtested){0};
     if (!check_options(o, e) || !agent_backtest_keys(&o->run, e)) return false;
-    return o->bars ? trade_file(b, o, e) : trade(b, &o->run, o, e);
+    return o->bars ? trade_file(b, o, e) : trade(b, o, e);
 }

@@ -1,6 +1,5 @@
 #include "task/backtest_run.h"
 
-#include "data/when.h"
 #include "run/results.h"
 #include "task/backtest_work.h"
 #include "task/rebuild.h"
@@ -49,20 +48,6 @@ static bool check_part(const backtest_run_options *o, err *e) {
     return !part || err_input(e, "--part %s: unknown part; use train, validation, test or all", part);
 }
 
-// The reason why no set could be made of a file: bars of another span than the run's say so in their own words.
-static bool refuse_bars(const char *file, int64_t span, err *e) {
-    const bars_options usual = {0};
-    bars b;
-    char is[32], was[32];
-    err unused;
-    if (!span || !bars_read(&b, file, &usual, &unused)) return false;
-    if (b.span && b.span != span)
-        err_input(e, "--bars %s: has bars of %s, and the run was trained on bars of %s; give bars of the same span",
-            file, when_span_text(is, sizeof is, b.span), when_span_text(was, sizeof was, span));
-    bars_done(&b);
-    return false;
-}
-
 // Trades on other data, or on all of them: these are opened apart from the run's own split.
 static bool trade_apart(backtested *b, const trained_options *own, const backtest_run_options *o, err *e) {
     trained t;
@@ -83,7 +68,7 @@ static bool trade_apart(backtested *b, const trained_options *own, const backtes
     }
     bool opened = ok && trained_open(&t, &as, e);
     if (opened) data_notes_files(&t.notes, was, &t.task);
-    ok = opened ? trade(b, &t, o, e) : ok && o->bars && refuse_bars(o->bars, span, e);
+    ok = opened ? trade(b, &t, o, e) : ok && o->bars && rebuild_refuse(o->bars, span, e);
     if (opened) trained_close(&t);
     contract_free(was);
     rebuild_done(&again);

@@ -1,6 +1,7 @@
 #include "task/rebuild.h"
 
 #include "base/text.h"
+#include "data/bars.h"
 #include "data/when.h"
 
 #include <errno.h>
@@ -115,4 +116,17 @@ bool rebuild_make(rebuild *r, const task *t, const char *file, const char *symbo
         r->overrides[r->count++] = overrides[i];
     }
     return ok;
+}
+
+bool rebuild_refuse(const char *file, int64_t span, err *e) {
+    const bars_options usual = {0};
+    bars b;
+    char is[32], was[32];
+    err unused;
+    if (!span || !bars_read(&b, file, &usual, &unused)) return false;
+    if (b.span && b.span != span)
+        err_input(e, "--bars %s: has bars of %s, and the run was trained on bars of %s; give bars of the same span",
+            file, when_span_text(is, sizeof is, b.span), when_span_text(was, sizeof was, span));
+    bars_done(&b);
+    return false;
 }

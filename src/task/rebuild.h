@@ -21,4 +21,8 @@ bool rebuild_make(rebuild *r, const task *t, const char *file, const char *symbo
     int override_count, err *e);
 void rebuild_done(rebuild *r);
 
+// The reason why no set could be made of a file, which is in `e`: bars of another span than the run's finest ones say
+// so in their own words. False.
+bool rebuild_refuse(const char *file, int64_t span, err *e);
+
 #endif

@@ -52,4 +52,4 @@ const figure figure_reward = {.name = "reward",
     .applies = is_trained_here,
     .has = has_reward,
     .draw = draw_reward,
-    .why = "no episode has ended"};
+    .why = "no episode has ended; an ensemble's are in its members' directories"};

@@ -293,8 +293,29 @@ static void instruments_are_traded_one_at_a_time(void **state) {
     assert_false(file_holds("out", "AAA.*signal"));
 }
 
-// Bars of another instrument fit the run as well as its own: their prices and the names of their files are told. Bars
-// of another span do not fit.
+// Trained on GOLD_H1.csv, with `words`.
+static void check_other_bars(const char *run, const char *words) {
+    assert_int_equal(RUN("backtest", run, "--bars", "GOLD_H1.csv", words), 0);
+    assert_false(file_holds("out", "another instrument") || file_holds("out", "by its name"));
+    assert_int_equal(RUN("backtest", run, "--bars", "EURO_H1.csv", words, "--json"), 0);
+    json_t *line = last_line(), *told = json_object_get(line, "assumptions"), *each;
+    size_t i, prices = 0, names = 0;
+    json_array_foreach(told, i, each) {
+        const char *text = json_string_value(json_object_get(each, "text"));
+        prices += text && strstr(text, "bars of another instrument or in other units");
+        names += text && strstr(text, "EURO_H1.csv is of EURO by its name, and the run was trained on GOLD");
+    }
+    assert_true(prices == 1 && names == 1);
+    json_decref(line);
+    complains(
+        RUN("backtest", run, "--bars", "daily.csv", words), "--bars daily\\.csv: has bars of 1 d[a-z]*, and the run "
+                                                            "was trained on bars of 1 h; give bars of the same span");
+    complains(RUN("backtest", run, "--bars", "minutes.csv", words),
+        "--bars minutes\\.csv: has bars of 5 min, and the run was trained on bars of 1 h; give bars of the same span");
+}
+
+// Bars of another instrument fit the run as well as its own: their prices and the names of their files are told, of a
+// model and of an agent. Bars of another span do not fit.
 static void bars_of_another_instrument_are_told(void **state) {
     (void)state;
     copy("a.csv", "GOLD_H1.csv");
@@ -306,23 +327,13 @@ static void bars_of_another_instrument_are_told(void **state) {
     walk_put("minutes.csv", N, SPAN / 12, 4);
     put_description("one", direction, "");
     assert_int_equal(RUN("train", "run.yaml", "-q", "data.bars.fast=GOLD_H1.csv", "data.frames=[2h]"), 0);
-    assert_int_equal(RUN("backtest", "runs/one", "--bars", "GOLD_H1.csv", "signal.threshold=0.3"), 0);
-    assert_false(file_holds("out", "another instrument") || file_holds("out", "by its name"));
-    assert_int_equal(RUN("backtest", "runs/one", "--bars", "EURO_H1.csv", "signal.threshold=0.3", "--json"), 0);
-    json_t *line = last_line(), *told = json_object_get(line, "assumptions"), *each;
-    size_t i, prices = 0, names = 0;
-    json_array_foreach(told, i, each) {
-        const char *text = json_string_value(json_object_get(each, "text"));
-        prices += text && strstr(text, "bars of another instrument or in other units");
-        names += text && strstr(text, "EURO_H1.csv is of EURO by its name, and the run was trained on GOLD");
-    }
-    assert_true(prices == 1 && names == 1);
-    json_decref(line);
-    complains(RUN("backtest", "runs/one", "--bars", "daily.csv", "signal.threshold=0.3"),
-        "--bars daily\\.csv: has bars of 1 d[a-z]*, and the run was trained on bars of 1 h; give bars of the same "
-        "span");
-    complains(RUN("backtest", "runs/one", "--bars", "minutes.csv", "signal.threshold=0.3"),
-        "--bars minutes\\.csv: has bars of 5 min, and the run was trained on bars of 1 h; give bars of the same span");
+    check_other_bars("runs/one", "signal.threshold=0.3");
+    put_text("agent.yaml", "data: {bars: {fast: GOLD_H1.csv}, frames: [2h], vector: false,\n"
+                           "  features: {fast: [return, body], slow: [return]}}\n"
+                           "agent: {env: market, n_envs: 2, n_steps: 32, batch_size: 32, n_epochs: 1, limit: 40,\n"
+                           "  total_timesteps: 128}\nmodel: {widths: 6}\nrun: {dir: agent}\n");
+    assert_int_equal(RUN("train", "agent.yaml", "-q", "--device", "cpu"), 0);
+    check_other_bars("agent", "account.spread=0.0001");
 }
 
 // Keys of the training are refused; others that nothing reads are told.

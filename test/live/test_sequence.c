@@ -76,6 +76,23 @@ static void closed_bars_come_at_once(void **state) {
     came(&d, "0, 1, 2, 3");
 }
 
+// A quote of the future fills nothing: an account would be charged the nights up to it.
+static void quotes_of_the_future_are_told(void **state) {
+    (void)state;
+    desk d = {.options = {.late = 60}};
+    feed_raw quote = raw_of("", 0, 20, FEED_AS_TOLD);
+    quote.event.kind = FEED_QUOTE;
+    quote.event.span = 0;
+    desk_open(&d, false, true);
+    take_raw(&d, &quote, (double)START);
+    take_raw(&d, &quote, (double)START - 7200);
+    take_raw(&d, &quote, (double)START - 7200);
+    came(&d, "0, unreadable 0");
+    desk_open(&d, false, false); // of a file with a clock of its own
+    take_raw(&d, &quote, (double)START - 7200);
+    came(&d, "0");
+}
+
 static void newest_bar_is_held_back(void **state) {
     (void)state;
     desk d = {0};
@@ -329,6 +346,7 @@ static void restart_goes_on_behind_what_was_decided(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_bars_come_at_once),
+        cmocka_unit_test(quotes_of_the_future_are_told),
         cmocka_unit_test(newest_bar_is_held_back),
         cmocka_unit_test(held_bar_has_its_last_figures),
         cmocka_unit_test(clock_ends_a_held_bar_where_asked),

@@ -77,6 +77,10 @@ static void members_decide_together(void **state) {
     works(RUN("backtest", "all", "--json"));
     // The environment leaves open what the account closes.
     assert_true(fabs(log(number("equity_final") / 100000) - reward) < 0.001 && number("trades") > 0);
+    works(RUN("report", "all"));
+    matches("out", "^run +all: done, mlp, 0 iterations\n");
+    assert_false(file_holds("out", "mean reward 0"));
+    matches("out", "Learning curve: reward: no episode has ended; an ensemble's are in its members' directories");
     works(RUN("train", "run.yaml", "--device=cpu", "-q", "agent.actions=continuous"));
     answers_are_means("direction", 1);
 }
