@@ -36,8 +36,8 @@ build = cmake -S . -B $(1) $(if $(CARDS),-DTRADEWIND_CUDA_ARCHITECTURES="$(CARDS
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and where nvcc is found the CUDA plug-in for the cards here; CARDS='86-real;75-virtual'
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
 
-release: layers $(BUILD)-release/.deps-demo ## the same for every card from Turing on, in build-release; `make install BUILD=build-release` installs it
-	@$(call build,$(BUILD)-release,-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=ON -DTRADEWIND_CUDA_ARCHITECTURES=release)
+release: ## the same for every card from Turing on, in build-release; `make install BUILD=build-release` installs it
+	@$(MAKE) all BUILD=$(BUILD)-release CUDA=ON CARDS=release
 
 install: all ## put tradewind on the PATH: PREFIX=/usr/local, DESTDIR for packages
 	install -d $(HOME_OF) $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/tradewind/examples
