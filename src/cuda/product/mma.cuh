@@ -119,6 +119,11 @@ template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &
         mma_bf16(c, a.w, b.w);
     } else if (MATH == MATH_F16) {
         mma_f16(c, a.w, b.w);
+#if __CUDA_ARCH__ < 800 // tf32 is refused there, and its unrolled sums would take the compiler minutes
+    } else if (MATH == MATH_F32) {
+        mma_tf32(c, a.w, b.w); // rounds nothing here
+    }
+#else
     } else if (MATH == MATH_TF32) {
         uint32_t ra[4], rb[2];
         for (int i = 0; i < 4; i++) ra[i] = tf32_bits(__uint_as_float(a.w[i]));
@@ -132,6 +137,7 @@ template <int MATH> CUDA_FN void mma(float c[4], const frag_a &a, const frag_b &
         mma_tf32(c, ab, bs);
         mma_tf32(c, ab, bb);
     }
+#endif
 }
 
 // Where a term of a sum lies in shared memory. In fp32 a product comes out with the same bits whoever computes it, and
