@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "watch/board.h"
 #include "watch/csv.h"
+#include "watch/web/assets.h"
 #include "watch/web/server.h"
 
 #include <stdio.h>
@@ -43,6 +44,10 @@ static void print_start(const cli_options *o, const char *dir, const char *url) 
         printf("watching  %s\npage      %s\n", dir, url);
     if (!o->json && !o->quiet) puts("          Ctrl-C ends it; runs go on");
     fflush(stdout);
+    if (!assets_whole)
+        fputs("tradewind: this build has no page, as its charts come from npm: install npm and build again; /api/runs, "
+              "/events and /metrics are there\n",
+            stderr);
 }
 
 static bool serve(const cli_options *o, const char *dir, err *e) {

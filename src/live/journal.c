@@ -32,6 +32,7 @@ static const char schema[] =
     "  units INTEGER, lots INTEGER, stop INTEGER, target INTEGER, price INTEGER, sent INTEGER, status TEXT,"
     "  filled INTEGER);"
     "CREATE INDEX IF NOT EXISTS intents_of ON intents (symbol, id);"
+    "CREATE INDEX IF NOT EXISTS intents_open ON intents (symbol) WHERE status = 'open';"
     "CREATE TABLE IF NOT EXISTS trades (id INTEGER PRIMARY KEY, symbol TEXT, units INTEGER, entry INTEGER,"
     "  exit INTEGER, entry_price INTEGER, exit_price INTEGER, result INTEGER, commission INTEGER, swap INTEGER,"
     "  reason TEXT, value INTEGER, traded REAL, cost REAL);"

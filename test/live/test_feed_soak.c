@@ -2,10 +2,10 @@
 // A million bars through every feed: each comes, in order, and neither memory nor open files grow.
 #include "live/exchange.h"
 #include "live/feed.h"
+#include "live/gauge.h"
 #include "live/script.h"
 #include "support.h"
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,48 +18,14 @@
 
 #include <cmocka.h>
 
-enum { PIECE = 1000, MEMORY_MOST = 512 }; // KB that memory may grow by behind the first tenth
+enum { PIECE = 1000 };
 
 static int64_t bars_of_soak(void) {
     return support_sanitized() ? 50000 : 1000000;
 }
 
-static long memory_kb(void) {
-    char line[256];
-    long kb = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmRSS: %ld", &kb) == 1) break;
-    if (f) fclose(f);
-    return kb;
-}
-
-static int handles(void) {
-    int count = 0;
-    DIR *d = opendir("/proc/self/fd");
-    while (d && readdir(d)) count++;
-    if (d) closedir(d);
-    return count;
-}
-
-// Measures from the first tenth on.
-typedef struct {
-    const char *name;
-    long memory;
-    int handles;
-} gauge;
-
 static void check(gauge *g, int64_t n) {
-    if (n == bars_of_soak() / 10) {
-        g->memory = memory_kb();
-        g->handles = handles();
-    }
-    if (n != bars_of_soak()) return;
-    long grown = memory_kb() - g->memory;
-    print_message("%s: %lld bars, memory %ld KB, %+ld KB since the first tenth, %d open files\n", g->name, (long long)n,
-        memory_kb(), grown, handles() - 3);
-    if (!support_sanitized() && grown > MEMORY_MOST) fail_msg("%s: memory has grown by %ld KB", g->name, grown);
-    assert_int_equal(handles(), g->handles);
+    gauge_check(g, n, bars_of_soak());
 }
 
 static void write_rows(FILE *f, int64_t from, int64_t to) {

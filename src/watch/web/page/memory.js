@@ -56,7 +56,7 @@ export function memoryMap(plan, limit) {
   }));
   const largest = [...blocks].sort((a, b) => b.bytes - a.bytes).slice(0, 40);
   return el("section", { "aria-label": "Memory plan" }, el("div", { class: "section-head" }, el("h2", {}, "Memory plan")),
-    el("figure", {}, el("div", { class: "head" }, el("h3", {}, "The slab over a micro-batch"), el("span", { class: "now" }, `${number(blocks.length)} blocks`)), svg, legend,
+    el("figure", {}, el("div", { class: "head" }, el("h3", {}, "The slab over a micro-batch"), el("span", { class: "now" }, `${number(blocks.length)} blocks`)), scroll("Memory plan, drawn", svg), legend,
       el("p", { class: "note" }, "Each block is as wide as its life and as tall as its bytes. Blocks whose lives do not meet share memory.", room !== null && !near ? ` The limit has room for ${bytes(room)}.` : ""),
       el("details", {}, el("summary", {}, "Table"), scroll("Largest blocks", table("The largest blocks", [{ title: "block" }, { title: "kind" }, { title: "bytes", number: true }, { title: "at", number: true }, { title: "alive", number: true }], largest.map((b) => [b.name, b.kind, bytes(b.bytes), bytes(b.offset), `${b.first} – ${b.last}`]))), parts(plan, limit))));
 }
