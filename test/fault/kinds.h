@@ -15,7 +15,8 @@ enum { KIND_WORDS = 12 };
 
 typedef struct {
     const char *name;
-    const char *put; // shell line that puts its inputs in place, or NULL
+    const char *clear; // patterns of what is removed before it runs, apart by spaces, or NULL
+    const char *copy;  // "FROM TO": what is copied then, or NULL
     const char *words[KIND_WORDS];
     const char *again;   // word that is added where it goes on, or NULL
     const char *left;    // file or directory that holds its result

@@ -160,7 +160,7 @@ static void add(tally *to, const tally *t) {
 
 static void print_tally(const char *name, const char *what, const tally *t) {
     print_message(
-        "%-12s %-8s %6lld faults: %lld killed, %lld ended with status 1, %lld without effect; %.0f s of a processor\n",
+        "%-12s %-8s %6lld faults: %lld killed, %lld ended with status 1, %lld without effect; %.1f s of a processor\n",
         name, what, (long long)t->tried, (long long)t->killed, (long long)t->failed, (long long)t->passed, t->seconds);
 }
 
