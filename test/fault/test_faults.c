@@ -16,6 +16,7 @@
 // TRADEWIND_FAULTS_COUNT=1 tries none, and says how many there are.
 #include "cli/program.h"
 #include "fault/kinds.h"
+#include "fault/stem.h"
 #include "support.h"
 
 #include <setjmp.h>
@@ -147,6 +148,7 @@ static void try_call(const kind *k, bool card, int call, sample *c, tally *t) {
         print_message("%s: %lld allocations, %lld up to the first step, from %lld places\n", k->name, (long long)all,
             (long long)opening, (long long)places);
     free(first);
+    stem_leave();
     t->seconds += processor_seconds() - begun;
 }
 
@@ -201,7 +203,63 @@ static void faults_lose_nothing(void **state) {
 static int leave(void **state) {
     if (trying[0]) print_error("tried: %s\n", trying);
     trying[0] = 0;
+    stem_leave();
     return support_leave(state);
+}
+
+// Forks
+
+typedef struct {
+    int status;
+    char *count, *out, *err;
+} ending;
+
+static ending take_ending(int status) {
+    return (ending){status, access("count", F_OK) ? strdup("") : slurp("count"), slurp("out"), slurp("err")};
+}
+
+static void same_ending(ending *a, ending *b) {
+    assert_int_equal(a->status, b->status);
+    assert_string_equal(a->err, b->err);
+    if (a->status) assert_string_equal(a->count, b->count); // what is done to the end goes by the machine's clock, too
+    if (a->status) assert_string_equal(a->out, b->out);
+    free(a->count);
+    free(a->out);
+    free(a->err);
+    free(b->count);
+    free(b->out);
+    free(b->err);
+}
+
+// Every n-th call of a command goes wrong in a fork, and in a command that is started anew; the last call is one. Calls
+// rise, so that a trunk goes from one to the next.
+static void compare_forks(const kind *k, bool card, const char *call, const char *how, int n) {
+    int64_t all, opening;
+    fault f = {.call = call, .how = how};
+    assert_int_equal(kind_run_anew(k, card, &f), 0);
+    kind_calls(&all, &opening);
+    for (f.at = all % n ? all % n : n; f.at <= all; f.at += n) {
+        snprintf(trying, sizeof trying, "%s: %s %lld: %s", k->name, call, (long long)f.at, how);
+        ending fork = take_ending(kind_run(k, card, &f));
+        ending anew = take_ending(kind_run_anew(k, card, &f));
+        same_ending(&fork, &anew);
+    }
+    trying[0] = 0;
+    stem_leave();
+}
+
+static void a_fork_ends_as_a_command_of_its_own(void **state) {
+    (void)state;
+    if (support_sanitized()) skip();
+    kinds_enter(false);
+    for (int i = 0; i < kinds_count; i++) {
+        int n = kinds[i].writes ? 1999 : 499;
+        if (strcmp(kinds[i].name, "tune") == 0) continue; // figures on standard error of the progress
+        compare_forks(&kinds[i], false, "alloc", "fail", n);
+        if (i > 0) continue;
+        compare_forks(&kinds[i], false, "write", "kill", 39);
+        compare_forks(&kinds[i], false, "read", "short", 39);
+    }
 }
 
 // Durability
@@ -287,6 +345,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, leave)
     const struct CMUnitTest tests[] = {
         TEST(faults_lose_nothing),
+        TEST(a_fork_ends_as_a_command_of_its_own),
         TEST(what_is_renamed_is_on_the_disk),
         TEST(a_checkpoint_finds_its_past),
     };

@@ -3,13 +3,16 @@
 #ifndef TRADEWIND_TEST_FAULT_TREES_H
 #define TRADEWIND_TEST_FAULT_TREES_H
 
+#include <stdbool.h>
+
 // Removes all that patterns of the shell name, with all that is inside; the patterns are apart by spaces.
 void trees_remove(const char *patterns);
 
 // Copies a file, or a directory with all that is inside; there must be nothing at `to`.
 void trees_copy(const char *from, const char *to);
 
-// Fails the test unless both directories hold the same names and bytes; `except` is a name that is left out, or NULL.
-void trees_same(const char *a, const char *b, const char *except);
+// True where both are files, or directories, that hold the same names and bytes; `except` is a name that is left out,
+// or NULL.
+bool trees_equal(const char *a, const char *b, const char *except);
 
 #endif
