@@ -256,9 +256,11 @@ static void compare_forks(const kind *k, bool card, const char *call, const char
 
 static void a_fork_ends_as_a_command_of_its_own(void **state) {
     (void)state;
+    const char *only = getenv("TRADEWIND_FAULTS_ONLY");
     if (support_sanitized()) skip();
     kinds_enter(false);
     for (int i = 0; i < kinds_count; i++) {
+        if (only && strcmp(only, kinds[i].name) != 0) continue;
         int n = kinds[i].writes ? 1999 : 499;
         if (strcmp(kinds[i].name, "tune") == 0) continue; // figures on standard error of the progress
         compare_forks(&kinds[i], false, "alloc", "fail", n);
