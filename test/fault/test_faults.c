@@ -12,7 +12,8 @@
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
-// TRADEWIND_FAULTS_ONLY=train tries one kind; TRADEWIND_FAULTS_EACH=1 tries every allocation, wherever it is;
+// TRADEWIND_FAULTS_ONLY=train tries one kind, TRADEWIND_FAULTS_CALLS=files or memory half of its calls;
+// TRADEWIND_FAULTS_EACH=1 tries every allocation, wherever it is;
 // TRADEWIND_FAULTS_COUNT=1 tries none, and says how many there are. After a failure, which gives the fault's turn,
 // TRADEWIND_FAULTS_FROM=turn goes on there.
 #include "cli/program.h"
@@ -60,8 +61,9 @@ typedef struct {
 // Faults that are tried: every `every`-th, of those each `parts`-th.
 typedef struct {
     int every, part, parts;
-    bool each;    // every allocation, not the first of its place
-    bool counted; // none is tried
+    bool each;         // every allocation, not the first of its place
+    bool counted;      // none is tried
+    const char *calls; // files or memory; NULL: both
     int64_t turn, from;
 } sample;
 
@@ -73,7 +75,8 @@ static sample read_sample(void) {
         .part = 1,
         .parts = 1,
         .each = getenv("TRADEWIND_FAULTS_EACH") != NULL,
-        .counted = getenv("TRADEWIND_FAULTS_COUNT") != NULL};
+        .counted = getenv("TRADEWIND_FAULTS_COUNT") != NULL,
+        .calls = getenv("TRADEWIND_FAULTS_CALLS")};
     const char *every = getenv("TRADEWIND_FAULTS_EVERY"), *part = getenv("TRADEWIND_FAULTS_PART"),
                *from = getenv("TRADEWIND_FAULTS_FROM");
     if (every) c.every = atoi(every);
@@ -176,6 +179,7 @@ static void try_kind(const kind *k, bool card, sample *c, tally *all) {
     kind_whole(k, card);
     for (int i = 0; i < CALLS; i++) {
         bool allocates = strcmp(calls[i].name, "alloc") == 0;
+        if (c->calls && strcmp(c->calls, allocates ? "memory" : "files") != 0) continue;
         if (allocates || (k->writes && !card)) try_call(k, card, i, c, allocates ? &memory : &files);
     }
     if (files.tried) print_tally(k->name, "files", &files);
