@@ -376,7 +376,9 @@ static bool test_settings(const asked *a, const cli_options *o, err *e) {
     if (a->run && trained_is_agent(a->run))
         return err_input(e, "--sweep: the run is of an agent, whose actions are not a rule to be set; leave it out");
     if (a->trades) return err_input(e, "--trades: a sweep has many lists of trades; write those of one setting");
-    if (a->run && walk_is(a->run))
+    bool walk = false;
+    if (a->run && !walk_is(a->run, &walk, e)) return false;
+    if (walk)
         return err_input(e,
             "%s: a walk is traded on the tests of its folds, and settings are not chosen by tests; sweep a fold",
             a->run);
@@ -386,7 +388,9 @@ static bool test_settings(const asked *a, const cli_options *o, err *e) {
 
 static bool test_one(const asked *a, const cli_options *o, err *e) {
     if (!a->run) return test_signals(a, o, e);
-    return walk_is(a->run) ? test_walk(a, o, e) : test_run(a, o, e);
+    bool walk;
+    if (!walk_is(a->run, &walk, e)) return false;
+    return walk ? test_walk(a, o, e) : test_run(a, o, e);
 }
 
 static bool run(const cli_options *o, err *e) {

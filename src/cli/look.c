@@ -79,7 +79,7 @@ bool look_at_run(const char *dir, look *l, err *e) {
     choose_metric(l);
     value_of(dir, "plan.yaml", "device", l->device, sizeof l->device);
     ok = ok && members_of(dir, &l->members, e);
-    run_each_fold(dir, count_fold, &l->folds);
+    ok = ok && run_each_fold(dir, count_fold, &l->folds, e);
     l->status = run_status(dir, &l->sum);
     return ok;
 }

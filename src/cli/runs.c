@@ -1,4 +1,5 @@
 // tradewind runs: the runs below a directory, a line each.
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/look.h"
@@ -40,12 +41,8 @@ static void add_run(const char *dir, found *f) {
 // A run, and the members of an ensemble.
 static void add_members(const char *dir, found *f) {
     int members;
-    err why;
     add_run(dir, f);
-    if (!members_of(dir, &members, &why)) {
-        f->failed = true;
-        f->why = why;
-    }
+    if (!members_of(dir, &members, &f->why)) f->failed = true;
     for (int k = 1; k <= members; k++) {
         char *path = members_dir(dir, k);
         if (run_is(path)) add_run(path, f);
@@ -61,9 +58,11 @@ static void add_fold(void *arg, const char *dir) {
 static void search(const char *dir, int depth, found *f) {
     bool run = run_is(dir);
     if (run) add_members(dir, f);
-    if (run) run_each_fold(dir, add_fold, f);
+    if (run && !run_each_fold(dir, add_fold, f, &f->why)) f->failed = true;
+    errno = 0;
     DIR *d = depth < DEPTH_MOST ? opendir(dir) : NULL;
     NEED(d || depth >= DEPTH_MOST || errno != ENOMEM, "out of memory to look into %s", dir);
+    if (errno == EMFILE || errno == ENFILE) f->failed = !file_fail(&f->why, dir, "cannot be read", errno);
     for (const struct dirent *each; d && (each = readdir(d));) {
         if (each->d_name[0] == '.' || (run && run_owns(each->d_name))) continue;
         char *path = run_path(dir, each->d_name);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -108,10 +109,11 @@ const char *decision_kind_name(decision_kind k) {
 
 // Failures
 
-// A place that another name mends; too many open files, or a disk that fails, it does not.
+// A place that another name mends: no file, or one that nobody may write. SQLite's word of a file beside it that did
+// not open says nothing of the place: descriptors may be short.
 static bool is_bad_place(const journal *j) {
-    int why = sqlite3_system_errno(j->file);
-    return why != EMFILE && why != ENFILE && why != EIO && why != ENOSPC;
+    struct stat is;
+    return journal_is_read_only(j->path) || (stat(j->path, &is) == 0 && !S_ISREG(is.st_mode));
 }
 
 static bool fail(journal *j, const char *what, err *e) {

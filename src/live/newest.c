@@ -37,13 +37,15 @@ static void look_at(void *arg, const char *dir) {
 
 char *live_newest(const char *word, err *e) {
     char *newest = NULL;
-    if (!walk_is(word)) {
+    bool walk;
+    if (!walk_is(word, &walk, e)) return NULL;
+    if (!walk) {
         newest = strdup(word);
         NEED(newest, "out of memory for a path");
         return newest;
     }
-    run_each_fold(word, look_at, &newest);
-    if (!newest)
+    bool listed = run_each_fold(word, look_at, &newest, e);
+    if (listed && !newest)
         err_input(
             e, "%s: no fold of this walk is trained; go on with `tradewind walk %s/config.yaml --resume`", word, word);
     return newest;

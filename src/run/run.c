@@ -365,9 +365,10 @@ bool run_text_changed(const char *file) {
     return changed;
 }
 
-void run_each_fold(const char *dir, void (*use)(void *arg, const char *dir), void *arg) {
+bool run_each_fold(const char *dir, void (*use)(void *arg, const char *dir), void *arg, err *e) {
     DIR *d = opendir(dir);
     NEED(d || errno != ENOMEM, "out of memory to look into %s", dir);
+    if (!d && errno != ENOENT && errno != ENOTDIR) return file_fail(e, dir, "cannot be read", errno);
     for (const struct dirent *each; d && (each = readdir(d));) {
         bool fold = strncmp(each->d_name, "fold_", 5) == 0 && !strchr(each->d_name, '.') && run_owns(each->d_name);
         char *path = fold ? run_path(dir, each->d_name) : NULL;
@@ -375,6 +376,7 @@ void run_each_fold(const char *dir, void (*use)(void *arg, const char *dir), voi
         free(path);
     }
     if (d) closedir(d);
+    return true;
 }
 
 bool run_is(const char *path) {

@@ -81,8 +81,9 @@ bool run_has_weights(const char *dir);
 // "earlier", where earlier versions moved files.
 bool run_owns(const char *name);
 
-// Calls `use` with the directory of every fold of a walk that has begun, in no order.
-void run_each_fold(const char *walk, void (*use)(void *arg, const char *dir), void *arg);
+// Calls `use` with the directory of every fold of a walk that has begun, in no order. False where the directory cannot
+// be listed; one that is not there has no folds.
+bool run_each_fold(const char *walk, void (*use)(void *arg, const char *dir), void *arg, err *e);
 
 // True if a path is a directory that a run has been in; true if a process trains there now.
 bool run_is(const char *path);

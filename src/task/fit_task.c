@@ -33,7 +33,7 @@ static void note_fold(void *arg, const char *dir) {
 // False where a walk lies in the directory that a run is to go on in.
 static bool is_no_walk(const char *dir, err *e) {
     bool walk = false;
-    run_each_fold(dir, note_fold, &walk);
+    if (!run_each_fold(dir, note_fold, &walk, e)) return false;
     return !walk || err_input(e, "%s: holds a walk; go on with `tradewind walk %s/config.yaml --resume`", dir, dir);
 }
 

@@ -36,10 +36,10 @@ static void note_newest(void *arg, const char *dir) {
 // A walk's weights are its folds'; the newest is named.
 static bool fail_without_weights(const char *word, err *e) {
     char *fold = NULL;
-    run_each_fold(word, note_newest, &fold);
-    if (fold)
+    bool listed = run_each_fold(word, note_newest, &fold, e);
+    if (listed && fold)
         err_input(e, "%s: is a walk's directory, and its weights are its folds'; name one, such as %s", word, fold);
-    else
+    else if (listed)
         err_input(e, "%s: holds no trained weights (best.safetensors)", word);
     free(fold);
     return false;

@@ -43,9 +43,9 @@ static void take_plan(void *arg, const char *fold) {
 static bool read_plan(const char *dir, chosen *plan, bool *there, err *e) {
     finding f = {plan, .ok = true, .e = e};
     f.ok = members_plan(dir, plan, &f.found, e);
-    if (f.ok && !f.found) run_each_fold(dir, take_plan, &f);
+    bool listed = !f.ok || f.found || run_each_fold(dir, take_plan, &f, e);
     *there = f.found;
-    return f.ok;
+    return f.ok && listed;
 }
 
 // By the sum of the file or bars; data that come from no file by their samples.

@@ -54,13 +54,11 @@ static void find_fold(void *arg, const char *dir) {
     *(bool *)arg = true;
 }
 
-bool walk_is(const char *dir) {
-    bool found = false;
+bool walk_is(const char *dir, bool *is, err *e) {
     char *doc = run_path(dir, results_name(RESULTS_WALK));
-    if (run_is(dir)) run_each_fold(dir, find_fold, &found);
-    found = found || access(doc, F_OK) == 0;
+    *is = access(doc, F_OK) == 0;
     free(doc);
-    return found;
+    return *is || !run_is(dir) || run_each_fold(dir, find_fold, is, e);
 }
 
 static bool tell(const walk *w, task_event e) {
@@ -194,9 +192,11 @@ static void tell_network(const walk *w) {
         tell(w, (task_event){.kind = TASK_WARNING, .line = line});
 }
 
-// True where shards alone have been at work: they hold no directory, and leave its end to others.
-static bool is_of_shards(const char *dir) {
-    return walk_is(dir) && !run_was_in(dir);
+// `are` becomes true where shards alone have been at work: they hold no directory, and leave its end to others.
+static bool are_of_shards(const char *dir, bool *are, err *e) {
+    if (!walk_is(dir, are, e)) return false;
+    *are = *are && !run_was_in(dir);
+    return true;
 }
 
 // Into run.db: whoever looks at a walk that was stopped can tell how many folds there were to be.
@@ -209,7 +209,8 @@ static void note_begin(const walk *w, const char *config) {
 
 static bool open_place(walk *w, err *e) {
     const char *dir = w->all.settings.dir;
-    bool there = w->o->resume || w->w->gather || is_of_shards(dir), ok;
+    bool there = w->o->resume || w->w->gather, ok;
+    if (!there && !are_of_shards(dir, &there, e)) return false;
     if (w->w->gather && !run_is(dir)) return err_input(e, "%s: holds no walk to gather; train its shards first", dir);
     if (w->w->gather && !are_of_one_set(w, e)) return false;
     char *config = task_description_text(w->all.config, e);

@@ -35,7 +35,8 @@ bool walk_folds(const task *t, const dataset *d, int64_t *window, scheme_folds *
 // Directory of a fold; the caller frees it.
 char *walk_dir(const char *walk, const scheme_fold *f);
 
-// True for a walk's directory: a fold has begun in it, or it has a walk.json.
-bool walk_is(const char *dir);
+// `is` becomes true for a walk's directory: a fold has begun in it, or it has a walk.json. False where it cannot be
+// read.
+bool walk_is(const char *dir, bool *is, err *e);
 
 #endif

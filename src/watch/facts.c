@@ -156,18 +156,17 @@ static void note_fold(void *arg, const char *dir) {
     *(bool *)arg = true;
 }
 
-// True where a walk has begun; shards leave folds alone.
-static bool has_begun(const char *dir) {
-    bool begun = folds_asked(dir) > 0;
-    if (!begun) run_each_fold(dir, note_fold, &begun);
-    return begun;
+// `begun` becomes true where a walk has begun; shards leave folds alone.
+static bool has_begun(const char *dir, bool *begun, err *e) {
+    *begun = folds_asked(dir) > 0;
+    return *begun || run_each_fold(dir, note_fold, begun, e);
 }
 
-static bool is_walk(const char *dir) {
+static bool is_walk(const char *dir, bool *is, err *e) {
     char *path = run_path(dir, results_name(RESULTS_WALK));
-    bool is = access(path, F_OK) == 0 || has_begun(dir);
+    *is = access(path, F_OK) == 0;
     free(path);
-    return is;
+    return *is || has_begun(dir, is, e);
 }
 
 static void count_done(void *arg, const char *dir) {
@@ -184,25 +183,30 @@ static void count_done(void *arg, const char *dir) {
 // A walk that has no walk.json yet.
 static void read_incomplete(facts *f) {
     f->folds = folds_asked(f->dir);
-    run_each_fold(f->dir, count_done, f);
+    if (!run_each_fold(f->dir, count_done, f, &f->trouble[f->troubles])) f->troubles++;
     f->status = "incomplete";
 }
 
-// True where the directory is neither a run's nor a walk's, or a walk's document is damaged.
-static bool is_nothing(const facts *f) {
-    return !f->is_run && !f->doc[RESULTS_WALK] && (f->troubles || !has_begun(f->dir));
+// False where the directory is neither a run's nor a walk's, or a walk's document is damaged.
+static bool is_something(const facts *f, err *e) {
+    bool begun;
+    if (f->is_run || f->doc[RESULTS_WALK]) return true;
+    if (f->troubles) {
+        *e = f->trouble[0];
+        return false;
+    }
+    if (!has_begun(f->dir, &begun, e)) return false;
+    return begun ||
+           err_input(e, "%s: is neither a run's directory (it has no config.yaml) nor a walk's (walk.json)", f->dir);
 }
 
 bool facts_open(facts *f, const char *dir, err *e) {
     *f = (facts){.dir = dir, .status = "", .memory_total = NAN, .monitor_start = NAN};
-    f->is_run = run_is(dir) && !is_walk(dir);
+    bool walk;
+    if (!is_walk(dir, &walk, e)) return false;
+    f->is_run = run_is(dir) && !walk;
     read_documents(f);
-    if (is_nothing(f)) {
-        bool damaged = f->troubles > 0;
-        if (damaged)
-            *e = f->trouble[0];
-        else
-            err_input(e, "%s: is neither a run's directory (it has no config.yaml) nor a walk's (walk.json)", dir);
+    if (!is_something(f, e)) {
         facts_close(f);
         return false;
     }

@@ -15,7 +15,8 @@ enum { KIND_WORDS = 12 };
 
 typedef struct {
     const char *name;
-    const char *put; // shell line that puts its inputs in place, or NULL
+    const char *clear; // patterns of what is removed before it runs, apart by spaces, or NULL
+    const char *copy;  // "FROM TO": what is copied then, or NULL
     const char *words[KIND_WORDS];
     const char *again;   // word that is added where it goes on, or NULL
     const char *left;    // file or directory that holds its result
@@ -48,8 +49,10 @@ void kinds_enter(bool card);
 // Puts a kind's inputs in place and leaves the result of the undisturbed command as `whole`.
 void kind_whole(const kind *k, bool card);
 
-// Inputs, then the command with a fault, or with none (NULL); and its end, as waitpid has it.
+// Inputs, then the command with a fault, or with none (NULL); and its end, as waitpid has it. Where there is a fault
+// the command is a fork (stem.h); the other starts it anew always.
 int kind_run(const kind *k, bool card, const fault *f);
+int kind_run_anew(const kind *k, bool card, const fault *f);
 
 // Puts a kind's inputs in place; and starts the undisturbed command on them.
 void kind_put(const kind *k);

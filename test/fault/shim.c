@@ -14,12 +14,15 @@
 //   FAULT_TRACE   file that gets a line for each sync, rename and unlink, in order: "sync PATH"
 //   FAULT_CLOCK   microseconds by which each reading of the monotonic clock is later than the one before; what goes by
 //                 the clock then happens at the same calls in every run
+//   FAULT_STEM    commands are forks of this process, which waits for orders (shim_stem.h)
 //   FAULT_STATFS  type of the file system, in hex, that files below the working directory seem to be on: 6969 for NFS
 //
 // Counted are calls on files below the working directory, where a test runs; allocations and mappings are counted
 // wherever they come from. Not counted: standard output and error, and the C library's reading of its streams.
 //
 // A sync is counted and noted, and does nothing: a killed process leaves its files to the kernel, synced or not.
+#include "fault/shim_stem.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -60,22 +63,33 @@ static char here[PATH_MAX];
 static size_t here_length;
 static int trace = -1, places = -1;
 static bool ready;
+static bool grows; // a trunk: the call forks, and goes wrong in the branch
+
+static void set_fault(const char *name, const char *way, long number) {
+    which = NONE;
+    for (int i = 1; i <= ALLOC; i++)
+        if (strcmp(name, names[i]) == 0) which = (call)i;
+    how = strcmp(way, "short") == 0 ? SHORT : strcmp(way, "kill") == 0 ? KILL : FAIL;
+    at = number;
+}
 
 __attribute__((constructor)) static void begin(void) {
     const char *name = getenv("FAULT_CALL"), *n = getenv("FAULT_AT"), *way = getenv("FAULT_HOW"),
                *log = getenv("FAULT_TRACE"), *pace = getenv("FAULT_CLOCK"), *list = getenv("FAULT_PLACES");
     void *first[1];
-    for (int i = 1; name && i <= ALLOC; i++)
-        if (strcmp(name, names[i]) == 0) which = (call)i;
-    at = n ? atol(n) : 0;
+    stem_order o;
+    set_fault(name ? name : "", way ? way : "fail", n ? atol(n) : 0);
     mark = getenv("FAULT_MARK");
     clock_by = pace ? atol(pace) : 0;
-    how = !way || strcmp(way, "fail") == 0 ? FAIL : strcmp(way, "short") == 0 ? SHORT : KILL;
     if (!getcwd(here, sizeof here)) here[0] = 0;
     here_length = strlen(here);
     if (log) trace = (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (list) places = (int)syscall(SYS_openat, AT_FDCWD, list, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (list) backtrace(first, 1); // the first one allocates
+    if (stem_wait(&o)) {
+        set_fault(o.call, o.how, (long)o.at);
+        grows = o.act == STEM_GROW;
+    }
     ready = true;
 }
 
@@ -115,12 +129,21 @@ static void note_place(long number) {
     if (syscall(SYS_write, places, text, (size_t)n) != n) abort();
 }
 
+// True in the branch of a trunk; false in the trunk, which has the next call to fork at then.
+static bool branches(void) {
+    stem_order next;
+    if (atomic_load(&changes) || !stem_may_branch()) kill(getpid(), SIGKILL);
+    grows = !stem_branch(&next);
+    if (grows) at = (long)next.at;
+    return !grows;
+}
+
 // True where this call is to go wrong. A kill does not come back.
 static bool strikes(call c) {
     if (!ready || c != which) return false;
     long number = atomic_fetch_add(&count, 1) + 1;
     note_place(number);
-    if (number != at) return false;
+    if (number != at || (grows && !branches())) return false;
     if (how == KILL) kill(getpid(), SIGKILL);
     return true;
 }

@@ -12,10 +12,13 @@
 //
 // Every n-th fault is tried, n being TRADEWIND_FAULTS_EVERY (800 where it is not set; `make faults` tries all).
 // TRADEWIND_FAULTS_PART=1/2 tries the first half of those, of every kind, so that two processes share the work;
-// TRADEWIND_FAULTS_ONLY=train tries one kind; TRADEWIND_FAULTS_EACH=1 tries every allocation, wherever it is;
-// TRADEWIND_FAULTS_COUNT=1 tries none, and says how many there are.
+// TRADEWIND_FAULTS_ONLY=train tries one kind, TRADEWIND_FAULTS_CALLS=files or memory half of its calls;
+// TRADEWIND_FAULTS_EACH=1 tries every allocation, wherever it is;
+// TRADEWIND_FAULTS_COUNT=1 tries none, and says how many there are. After a failure, which gives the fault's turn,
+// TRADEWIND_FAULTS_FROM=turn goes on there.
 #include "cli/program.h"
 #include "fault/kinds.h"
+#include "fault/stem.h"
 #include "support.h"
 
 #include <setjmp.h>
@@ -58,29 +61,34 @@ typedef struct {
 // Faults that are tried: every `every`-th, of those each `parts`-th.
 typedef struct {
     int every, part, parts;
-    bool each;    // every allocation, not the first of its place
-    bool counted; // none is tried
-    int64_t turn;
+    bool each;         // every allocation, not the first of its place
+    bool counted;      // none is tried
+    const char *calls; // files or memory; NULL: both
+    int64_t turn, from;
 } sample;
 
 static char trying[128]; // the fault at work, for a test that fails
+static int64_t trying_turn;
 
 static sample read_sample(void) {
     sample c = {.every = 800,
         .part = 1,
         .parts = 1,
         .each = getenv("TRADEWIND_FAULTS_EACH") != NULL,
-        .counted = getenv("TRADEWIND_FAULTS_COUNT") != NULL};
-    const char *every = getenv("TRADEWIND_FAULTS_EVERY"), *part = getenv("TRADEWIND_FAULTS_PART");
+        .counted = getenv("TRADEWIND_FAULTS_COUNT") != NULL,
+        .calls = getenv("TRADEWIND_FAULTS_CALLS")};
+    const char *every = getenv("TRADEWIND_FAULTS_EVERY"), *part = getenv("TRADEWIND_FAULTS_PART"),
+               *from = getenv("TRADEWIND_FAULTS_FROM");
     if (every) c.every = atoi(every);
+    if (from) c.from = atoll(from);
     if (part) assert_int_equal(sscanf(part, "%d/%d", &c.part, &c.parts), 2);
     assert_true(c.every > 0 && c.part > 0 && c.part <= c.parts);
     return c;
 }
 
 static bool is_chosen(sample *c) {
-    int64_t turn = c->turn++;
-    return turn % c->every == 0 && turn / c->every % c->parts == c->part - 1;
+    int64_t turn = trying_turn = c->turn++;
+    return turn >= c->from && turn % c->every == 0 && turn / c->every % c->parts == c->part - 1;
 }
 
 // A fault ends a command with status 1 and one line that gives the reason, or it has no effect. Memory that is short is
@@ -147,6 +155,7 @@ static void try_call(const kind *k, bool card, int call, sample *c, tally *t) {
         print_message("%s: %lld allocations, %lld up to the first step, from %lld places\n", k->name, (long long)all,
             (long long)opening, (long long)places);
     free(first);
+    stem_leave();
     t->seconds += processor_seconds() - begun;
 }
 
@@ -160,7 +169,7 @@ static void add(tally *to, const tally *t) {
 
 static void print_tally(const char *name, const char *what, const tally *t) {
     print_message(
-        "%-12s %-8s %6lld faults: %lld killed, %lld ended with status 1, %lld without effect; %.0f s of a processor\n",
+        "%-12s %-8s %6lld faults: %lld killed, %lld ended with status 1, %lld without effect; %.1f s of a processor\n",
         name, what, (long long)t->tried, (long long)t->killed, (long long)t->failed, (long long)t->passed, t->seconds);
 }
 
@@ -170,6 +179,7 @@ static void try_kind(const kind *k, bool card, sample *c, tally *all) {
     kind_whole(k, card);
     for (int i = 0; i < CALLS; i++) {
         bool allocates = strcmp(calls[i].name, "alloc") == 0;
+        if (c->calls && strcmp(c->calls, allocates ? "memory" : "files") != 0) continue;
         if (allocates || (k->writes && !card)) try_call(k, card, i, c, allocates ? &memory : &files);
     }
     if (files.tried) print_tally(k->name, "files", &files);
@@ -199,9 +209,69 @@ static void faults_lose_nothing(void **state) {
 }
 
 static int leave(void **state) {
-    if (trying[0]) print_error("tried: %s\n", trying);
+    if (trying[0]) print_error("tried: %s (turn %lld)\n", trying, (long long)trying_turn);
     trying[0] = 0;
+    stem_leave();
     return support_leave(state);
+}
+
+// Forks
+
+typedef struct {
+    int status;
+    char *count, *out, *err;
+} ending;
+
+static ending take_ending(int status) {
+    return (ending){status, access("count", F_OK) ? strdup("") : slurp("count"), slurp("out"), slurp("err")};
+}
+
+// Figures are measured anew by a command that comes to its end. How far the main thread of a walk has come when a fold
+// ends the program goes by the machine's clock.
+static void same_ending(ending *a, ending *b, bool one_thread) {
+    assert_int_equal(a->status, b->status);
+    assert_string_equal(a->err, b->err);
+    if (a->status && one_thread) assert_string_equal(a->out, b->out);
+    if (a->status && one_thread) assert_string_equal(a->count, b->count);
+    free(a->count);
+    free(a->out);
+    free(a->err);
+    free(b->count);
+    free(b->out);
+    free(b->err);
+}
+
+// Every n-th call of a command goes wrong in a fork, and in a command that is started anew; the last call is one. Calls
+// rise, so that a trunk goes from one to the next.
+static void compare_forks(const kind *k, bool card, const char *call, const char *how, int n) {
+    int64_t all, opening;
+    fault f = {.call = call, .how = how};
+    assert_int_equal(kind_run_anew(k, card, &f), 0);
+    kind_calls(&all, &opening);
+    for (f.at = all % n ? all % n : n; f.at <= all; f.at += n) {
+        snprintf(trying, sizeof trying, "%s: %s %lld: %s", k->name, call, (long long)f.at, how);
+        ending fork = take_ending(kind_run(k, card, &f));
+        ending anew = take_ending(kind_run_anew(k, card, &f));
+        same_ending(&fork, &anew, !k->mark);
+    }
+    trying[0] = 0;
+    stem_leave();
+}
+
+static void a_fork_ends_as_a_command_of_its_own(void **state) {
+    (void)state;
+    const char *only = getenv("TRADEWIND_FAULTS_ONLY");
+    if (support_sanitized()) skip();
+    kinds_enter(false);
+    for (int i = 0; i < kinds_count; i++) {
+        if (only && strcmp(only, kinds[i].name) != 0) continue;
+        int n = kinds[i].writes ? 1999 : 499;
+        if (strcmp(kinds[i].name, "tune") == 0) continue; // figures on standard error of the progress
+        compare_forks(&kinds[i], false, "alloc", "fail", n);
+        if (i > 0) continue;
+        compare_forks(&kinds[i], false, "write", "kill", 39);
+        compare_forks(&kinds[i], false, "read", "short", 39);
+    }
 }
 
 // Durability
@@ -287,6 +357,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, leave)
     const struct CMUnitTest tests[] = {
         TEST(faults_lose_nothing),
+        TEST(a_fork_ends_as_a_command_of_its_own),
         TEST(what_is_renamed_is_on_the_disk),
         TEST(a_checkpoint_finds_its_past),
     };

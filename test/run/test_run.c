@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +227,31 @@ static void files_that_a_run_moves_are_known(void **state) {
     assert_false(run_moves("new", "new/notes")); // no run was there
 }
 
+static void count_fold(void *arg, const char *dir) {
+    (void)dir;
+    ++*(int *)arg;
+}
+
+// Folds that cannot be listed are not absent: whoever counts on them would believe that there are none.
+static void folds_that_cannot_be_listed_are_told(void **state) {
+    (void)state;
+    err e = {0};
+    int folds = 0;
+    struct rlimit files, none;
+    mkdir("walk", 0777);
+    mkdir("walk/fold_01", 0777);
+    put("walk/fold_01/config.yaml");
+    assert_true(run_each_fold("nowhere", count_fold, &folds, &e) && folds == 0);
+    assert_true(run_each_fold("walk/fold_01/config.yaml", count_fold, &folds, &e) && folds == 0);
+    assert_true(run_each_fold("walk", count_fold, &folds, &e) && folds == 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = (struct rlimit){0, files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+    bool listed = run_each_fold("walk", count_fold, &folds, &e);
+    setrlimit(RLIMIT_NOFILE, &files);
+    assert_true(!listed && folds == 1 && e.kind == ERR_RUN);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_enter, support_leave)
     const struct CMUnitTest tests[] = {
@@ -239,6 +265,7 @@ int main(void) {
         TEST(what_no_run_has_written_is_not_replaced),
         TEST(changed_descriptions_and_plans_are_noticed),
         TEST(files_that_a_run_moves_are_known),
+        TEST(folds_that_cannot_be_listed_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
