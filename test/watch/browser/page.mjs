@@ -17,10 +17,13 @@ const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run
 let failures = 0;
 const check = (ok, what) => { if (!ok) { failures++; console.error(`page: ${what}`); } };
 
-// Waits until something is true in the page.
+// Waits until something is true in the page. Playwright's waitForFunction evaluates text, which the page's policy forbids.
 async function becomes(page, what, isTrue, argument) {
-  try { await page.waitForFunction(isTrue, argument, { timeout: PATIENCE, polling: 100 }); }
-  catch { check(false, `never: ${what}`); }
+  for (const end = Date.now() + PATIENCE; Date.now() < end;) {
+    if (await page.evaluate(isTrue, argument).catch(() => false)) return;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  check(false, `never: ${what}`);
 }
 
 function serve(port) {

@@ -7,7 +7,7 @@ const browser = await chromium.launch({ executablePath, args });
 const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme: "light" });
 await page.goto(url);
 await page.locator("#runs a", { hasText: new RegExp(`^${run}$`) }).click();
-await page.waitForFunction(() => document.querySelectorAll("[data-points]").length >= 2);
+await page.locator("[data-points]").nth(1).waitFor({ state: "attached" });
 await page.mouse.move(0, 0);
 await page.waitForTimeout(1500);
 await page.screenshot({ path });
