@@ -1,11 +1,11 @@
 #include "base/stop.h"
 
-#include <signal.h>
+#include <stdatomic.h>
 
-static volatile sig_atomic_t asked;
+static atomic_bool asked;
 
-void stop_ask(void) {
-    asked = 1;
+bool stop_ask(void) {
+    return !atomic_exchange(&asked, true);
 }
 
 bool stop_asked(void) {

@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 
-// Safe in a signal handler.
-void stop_ask(void);
+// Safe in a signal handler. True for the first of all calls, though several threads may be interrupted at once.
+bool stop_ask(void);
 bool stop_asked(void);
 
 // False, with ERR_RUN, once stop_ask was called.

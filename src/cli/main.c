@@ -22,11 +22,9 @@ static const cli_command *const commands[] = {
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void on_signal(int number) {
-    if (stop_asked()) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    stop_ask();
+    if (stop_ask()) return;
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 void cli_watch_signals(void) {

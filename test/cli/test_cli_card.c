@@ -169,7 +169,8 @@ static void fallback_of_fp16_is_shown_and_declined(void **state) {
     static const char fp16[] = "gpu_optimization.use_mixed_precision=fp16",
                       declined[] = "gpu_optimization.fp16_fallback=false";
     (void)state;
-    put_small_run();
+    enter(FAKE_CARD_THIS);
+    setenv("FAKE_BUILT", "75-real:80-real", 1);
     assert_int_equal(RUN("plan", "run.yaml", "--device-memory=8GB", "--arch=sm_75", fp16, "--json"), 0);
     json_t *with = last_line(), *m = json_object_get(with, "memory");
     double more = json_number_value(json_object_get(m, "fallback"));
@@ -615,7 +616,7 @@ int main(void) {
         CARD_TEST(plan_takes_what_the_build_has),
         CARD_TEST(a_card_is_named_by_its_number),
         CARD_TEST(doctor_names_cards),
-        TEST(fallback_of_fp16_is_shown_and_declined),
+        CARD_TEST(fallback_of_fp16_is_shown_and_declined),
         TEST(choices_are_checked),
         TEST(a_split_goes_on),
         CARD_TEST(no_plugin_is_told),
