@@ -307,9 +307,9 @@ static void check_other_bars(const char *run, const char *words) {
     }
     assert_true(prices == 1 && names == 1);
     json_decref(line);
-    complains(
-        RUN("backtest", run, "--bars", "daily.csv", words), "--bars daily\\.csv: has bars of 1 d[a-z]*, and the run "
-                                                            "was trained on bars of 1 h; give bars of the same span");
+    complains(RUN("backtest", run, "--bars", "daily.csv", words),
+        "--bars daily\\.csv: has bars of 1 d[a-z]*, and the run "
+        "was trained on bars of 1 h; give bars of the same span");
     complains(RUN("backtest", run, "--bars", "minutes.csv", words),
         "--bars minutes\\.csv: has bars of 5 min, and the run was trained on bars of 1 h; give bars of the same span");
 }
