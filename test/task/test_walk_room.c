@@ -31,7 +31,7 @@ static const char agents[] = "data: {bars: {fast: bars.csv}, frames: [1h]}\n"
 static const char *described;
 static atomic_size_t allocated, most;
 static atomic_int allocations, tables;
-static size_t training; // bytes when the last fold had been trained
+static size_t training;        // bytes when the last fold had been trained
 static int trainings, written; // allocations by then, and copies of the bars
 
 static void *count_allocation(queue *q, size_t bytes, err *e) {
