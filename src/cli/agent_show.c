@@ -76,16 +76,17 @@ static void on_begin(const cli_options *o, progress *bar, const task_event *e) {
 
 static void print_iteration_json(const task_iteration_event *i) {
     const agent_report *r = i->report;
-    json_t *all = json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:b}",
-        "iteration", (json_int_t)r->iteration, "time/total_timesteps", (json_int_t)r->total_timesteps,
-        "rollout/ep_rew_mean", json_number(r->ep_rew_mean), "rollout/ep_len_mean", json_number(r->ep_len_mean),
-        "train/approx_kl", json_number(r->approx_kl), "train/clip_fraction", json_number(r->clip_fraction),
-        "train/entropy_loss", json_number(r->entropy_loss), "train/policy_gradient_loss",
-        json_number(r->policy_gradient_loss), "train/value_loss", json_number(r->value_loss), "train/loss",
-        json_number(r->loss), "train/explained_variance", json_number(r->explained_variance), "train/learning_rate",
-        json_number(r->learning_rate), "train/clip_range", json_number(r->clip_range), "train/n_updates",
-        (json_int_t)r->n_updates, "train/std", json_number(r->std), "time/fps", json_number(i->fps), "kl_stopped",
-        r->kl_stopped);
+    json_t *all =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:b}",
+            "iteration", (json_int_t)r->iteration, "time/total_timesteps", (json_int_t)r->total_timesteps,
+            "rollout/ep_rew_mean", json_number(r->ep_rew_mean), "rollout/ep_len_mean", json_number(r->ep_len_mean),
+            "train/approx_kl", json_number(r->approx_kl), "train/clip_fraction", json_number(r->clip_fraction),
+            "train/entropy_loss", json_number(r->entropy_loss), "train/policy_gradient_loss",
+            json_number(r->policy_gradient_loss), "train/value_loss", json_number(r->value_loss), "train/loss",
+            json_number(r->loss), "train/explained_variance", json_number(r->explained_variance), "train/learning_rate",
+            json_number(r->learning_rate), "train/clip_range", json_number(r->clip_range), "train/n_updates",
+            (json_int_t)r->n_updates, "train/std", json_number(r->std), "time/fps", json_number(i->fps), "time/rollout",
+            json_number(r->rollout), "time/update", json_number(r->update), "kl_stopped", r->kl_stopped);
     if (i->score)
         json_join(all, json_pack("{s:o, s:o, s:o, s:b}", "eval/mean_reward", json_number(i->score->mean),
                            "eval/std_reward", json_number(i->score->deviation), "eval/mean_ep_length",

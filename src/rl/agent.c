@@ -401,12 +401,16 @@ bool agent_iterate(agent *a, agent_report *r, err *e) {
     double began = clock_seconds(), gate[GATE_COUNT] = {0};
     *r = (agent_report){0};
     bool ok = prepare(a, e) && write_knobs(a, r, e) && roll_out(a, e) && count_episodes(a, e) &&
-              explain(a, &r->explained_variance, e) && update(a, gate, e);
+              explain(a, &r->explained_variance, e);
+    double rolled = clock_seconds(); // tables were read, so that the queue is empty
+    ok = ok && update(a, gate, e);
     if (a->stopped) {
         r->stopped = true;
         return agent_undo(a, e);
     }
     if (!ok) return false;
+    r->rollout = rolled - began;
+    r->update = clock_seconds() - rolled;
     a->iteration++;
     if (!fill_report(a, gate, r, e)) return false;
     r->seconds = a->seconds = clock_seconds() - began;

@@ -76,15 +76,16 @@ typedef struct {
     double ep_rew_mean, ep_len_mean;
     double approx_kl, clip_fraction, entropy_loss, policy_gradient_loss, value_loss, loss, explained_variance;
     double learning_rate, clip_range, entropy_coefficient, target_kl;
-    double std;           // mean deviation of actions that are numbers; NaN for choices
-    double grad_norm;     // of the last minibatch
-    int64_t skipped;      // minibatches whose gradient was not finite, since the start
-    int64_t skipped_last; // of those, how many the latest ones were
-    int64_t n_updates;    // passes over rollouts so far
-    bool kl_stopped;      // the passes ended early
-    bool stopped;         // it was given up, and the agent is as it was before; nothing else is told
-    double seconds;
-    double fps; // steps of all environments a second, update included
+    double std;             // mean deviation of actions that are numbers; NaN for choices
+    double grad_norm;       // of the last minibatch
+    int64_t skipped;        // minibatches whose gradient was not finite, since the start
+    int64_t skipped_last;   // of those, how many the latest ones were
+    int64_t n_updates;      // passes over rollouts so far
+    bool kl_stopped;        // the passes ended early
+    bool stopped;           // it was given up, and the agent is as it was before; nothing else is told
+    double seconds;         // of the iteration
+    double rollout, update; // of its rollout, with advantages and tables; of its passes
+    double fps;             // steps of all environments a second, update included
 } agent_report;
 
 // Scores of greedy episodes, one for each environment of the evaluation.

@@ -118,6 +118,7 @@ static void write_row(agent_keeper *k, const agent_ended *i) {
         {"", "train/clip_range", r->clip_range}, {"", "train/ent_coef", r->entropy_coefficient},
         {"", "train/grad_norm", r->grad_norm}, {"", "train/skipped", (double)r->skipped},
         {"", "train/n_updates", (double)r->n_updates}, {"", "train/std", r->std}, {"", "time/fps", i->fps},
+        {"", "time/rollout", r->rollout}, {"", "time/update", r->update},
         {"", "time/total_timesteps", (double)r->total_timesteps}, {"", "eval/mean_reward", mean},
         {"", "eval/std_reward", deviation}, {"", "eval/mean_ep_length", length}};
     db_metric given[sizeof all / sizeof *all];

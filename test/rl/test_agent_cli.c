@@ -67,7 +67,7 @@ static void refuses(int status, const char *text) {
 static const char *const metrics[] = {"rollout/ep_rew_mean", "rollout/ep_len_mean", "train/approx_kl",
     "train/clip_fraction", "train/entropy_loss", "train/policy_gradient_loss", "train/value_loss", "train/loss",
     "train/explained_variance", "train/learning_rate", "train/clip_range", "train/n_updates", "time/fps",
-    "time/total_timesteps"};
+    "time/rollout", "time/update", "time/total_timesteps"};
 
 static void a_run_leaves_its_figures(void **state) {
     (void)state;

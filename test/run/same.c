@@ -100,7 +100,8 @@ void same_runs(const char *a, const char *b) {
     same_named(a, b, "best.safetensors");
     sqlite3 *db = open_db(b, a);
     same_rows(db, "epoch, step, best, confusion", "epochs ORDER BY epoch");
-    same_rows(db, "epoch, part, name, value", "metrics WHERE name <> 'time/fps' ORDER BY epoch, part, name");
+    same_rows(db, "epoch, part, name, value",
+        "metrics WHERE name NOT IN ('time/fps', 'time/rollout', 'time/update') ORDER BY epoch, part, name");
     same_rows(db, "version, plan, status, note", "run");
     answers(db, "SELECT count(*) - count(DISTINCT step) FROM main.steps", "0 ");
     answers(db, "SELECT coalesce(sum(steps) <= max(step), 1) FROM main.steps", "1 ");
