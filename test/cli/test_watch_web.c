@@ -42,7 +42,7 @@ static void event_files_have_the_tables_numbers(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "-q", "run.dir=other", "train.seed=7"), 0);
     assert_int_equal(system("cp made/events.out.* other/"), 0);
     assert_int_equal(WEXITSTATUS(system(CHECK_BOARD("other"))), 1);
-    matches("out", "steps/loss: step [0-9]+: .*\n[0-9]+ scalars in [0-9]+ tags, [0-9]+ differences\n$");
+    matches("out", "\ngrad_norm: step [0-9]+: .*\n[0-9]+ scalars in [0-9]+ tags, [0-9]+ differences\n$");
     assert_int_equal(WEXITSTATUS(system(CHECK_BOARD("missing"))), 1);
     matches("err", "^tensorboard_check: [^\n]*missing[^\n]*\n$");
 }
