@@ -241,8 +241,8 @@ static void same_ending(ending *a, ending *b) {
 }
 
 // Every n-th call of a command's opening goes wrong in a fork, and in a command that is started anew; the last call is
-// one. Calls rise, so that a trunk goes from one to the next. Behind the opening a walk has threads: which of them makes
-// the n-th call goes by the machine's clock.
+// one. Calls rise, so that a trunk goes from one to the next. Behind the opening a walk has threads: which of them
+// makes the n-th call goes by the machine's clock.
 static void compare_forks(const kind *k, bool card, const char *call, const char *how, int n) {
     int64_t all, opening;
     fault f = {.call = call, .how = how};
