@@ -38,7 +38,7 @@ static const char style[] =
     "details{margin:14px 0}summary{cursor:pointer;font-weight:600}dl{margin:8px 0}dt{font-weight:500;margin-top:6px}"
     "dd{margin:0 0 0 16px;color:var(--dim)}li{margin:4px 0}\n"
     "@media print{main{max-width:none;padding:0}figure,.card,tr{break-inside:avoid}h2{break-after:avoid}"
-    ".scroll{overflow:visible}table{font-size:.72rem}.line{white-space:normal}th,td{padding-right:6px}.figures{grid-"
+    ".scroll{overflow:visible}table{font-size:.72rem}th,td{padding-right:6px}.figures{grid-"
     "template-columns:repeat(2,minmax(0,1fr));gap:10px}"
     ".wide{grid-column:1/-1}.wide .for-wide{display:block!important}.wide .for-narrow{display:none!important}}\n";
 

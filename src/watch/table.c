@@ -240,14 +240,22 @@ static int list_metrics(json_t *folds, const char **name) {
     return count;
 }
 
+// Days where the span is longer than one: with times beside them the table is too wide for a sheet of paper.
 static void put_span(FILE *out, const json_t *fold, const char *key) {
+    enum { DAY = sizeof "2020-12-31" - 1 };
     const json_t *list = json_object_get(fold, key);
     const char *from = json_string_value(json_array_get(list, 0)), *to = json_string_value(json_array_get(list, 1));
-    fputs("<td><span class=\"line\">", out);
-    markup_text(out, from ? from : "");
-    fputs(to ? " to</span> <span class=\"line\">" : "", out);
-    markup_text(out, to ? to : "");
-    fputs("</span></td>", out);
+    bool days = from && to && strncmp(from, to, DAY) != 0;
+    const char *end[] = {from ? from : "", to ? to : ""};
+    fputs("<td>", out);
+    for (int i = 0; i < 2; i++) {
+        char text[32];
+        snprintf(text, sizeof text, "%.*s", days ? (int)DAY : (int)sizeof text - 1, end[i]);
+        fputs(i ? " <span class=\"line\">" : "<span class=\"line\">", out);
+        markup_text(out, text);
+        fputs(!i && to ? " to</span>" : "</span>", out);
+    }
+    fputs("</td>", out);
 }
 
 // Columns of a metric: the fold's score, that of its trivial answer, and skill against it.
