@@ -26,4 +26,8 @@ int64_t hours_missing(const void *arg, const char *symbol, int64_t span, int64_t
 // from, only bars that reach midnight are.
 bool hours_ends_day(const hours *h, const char *symbol, int64_t span, const bar *b);
 
+// True where no bar behind `b` can have closed by a later moment: it lies within a span of b's end, or the market has
+// never had a bar in between. Where its hours are not known, the span alone tells.
+bool hours_none_since(const hours *h, const char *symbol, int64_t span, const bar *b, int64_t time);
+
 #endif

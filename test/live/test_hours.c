@@ -140,6 +140,26 @@ static void rare_bars_end_a_day(void **state) {
     free(all);
 }
 
+// A moment lies in the next bar, or behind a whole one: by the hours where they are known, else by the span alone.
+static void a_bar_may_be_late(void **state) {
+    (void)state;
+    err e = {0};
+    int64_t count, friday = at(2023, 5, 19, 21), monday = at(2023, 5, 22, 0);
+    bar *all = bars_of("UTC", &count), last = {.time = friday, .end = friday + 3600};
+    hours *h = hours_new();
+    assert_true(hours_none_since(h, "", 3600, &last, last.end + 3599));
+    assert_false(hours_none_since(h, "", 3600, &last, last.end + 3600));
+    assert_false(hours_none_since(h, "", 3600, &last, monday));
+    support_ok(hours_learn(h, "", 3600, NULL, all, count, &e), &e);
+    assert_true(hours_none_since(h, "", 3600, &last, last.end + 3600)); // nothing is traded then
+    assert_true(hours_none_since(h, "", 3600, &last, monday + 3599));
+    assert_false(hours_none_since(h, "", 3600, &last, monday + 3600));
+    last.time -= 3600, last.end -= 3600;
+    assert_false(hours_none_since(h, "", 3600, &last, monday));
+    hours_free(h);
+    free(all);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_hours_are_no_hole),
@@ -147,6 +167,7 @@ int main(void) {
         cmocka_unit_test(few_bars_teach_nothing),
         cmocka_unit_test(days_end_by_their_hours),
         cmocka_unit_test(rare_bars_end_a_day),
+        cmocka_unit_test(a_bar_may_be_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,6 +290,26 @@ static void orders_of_a_minute_are_held_back(void **state) {
     close_desk(&d);
 }
 
+// A quote of behind a bar that is late fills nothing: the order fills at that bar's open, before its high and low. The
+// last quote before its close does.
+static void quotes_of_behind_a_late_bar_fill_nothing(void **state) {
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        desk d = {0};
+        unlink("s.db");
+        open_desk(&d, "live.fills=quote live.max_loss=none live.max_day_loss=none live.outside_share=none");
+        const bar *b = &d.all[go_behind_an_order(&d)];
+        feed_event quote = {.kind = FEED_QUOTE, .bid = b->close - 1, .ask = b->close + 1, .at = now_of(&d)};
+        quote.bar.time = quote.bar.end = b->end + SPAN - 1 + late;
+        put(&d, &quote);
+        assert_int_equal(kept_number("s.db", "SELECT count(*) FROM fills"), !late);
+        assert_int_equal(held(&d), late ? 0 : d.units);
+        push(&d);
+        assert_int_equal(kept_number("s.db", "SELECT entry - (SELECT max(time) FROM bars) FROM books"), late ? 0 : SPAN - 1);
+        close_desk(&d);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
 
 int main(void) {
@@ -299,6 +319,7 @@ int main(void) {
         TEST(stop_stands),
         TEST(bars_of_before_a_restart_may_come_again),
         TEST(orders_of_a_minute_are_held_back),
+        TEST(quotes_of_behind_a_late_bar_fill_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
