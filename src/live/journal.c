@@ -256,7 +256,7 @@ bool journal_is_in_use(const char *path) {
     char *lock = NULL;
     NEED(asprintf(&lock, "%s.lock", path) >= 0, "out of memory for a path");
     int fd = open(lock, O_RDONLY | O_CLOEXEC);
-    bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    bool used = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; // NFS: no LOCK_EX for a reader
     if (fd >= 0) close(fd);
     free(lock);
     return used;
