@@ -1,5 +1,6 @@
 #include "live/journal.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/network.h"
@@ -17,7 +18,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { LOG_MOST = 1000, BUSY_MS = 2000 };
+enum { LOG_MOST = 1000, BUSY_MS = 2000, STEP_MS = 20 };
+
+// Seconds that a session under way waits for a program that has its state locked.
+static const double LOCKED_MOST = 30;
 
 static const char schema[] =
     "BEGIN IMMEDIATE;"
@@ -96,8 +100,9 @@ struct journal {
     sqlite3 *file;
     char *path;
     int lock;
-    bool open; // a transaction
-    int waits; // pages in the log beside the file
+    bool open;                      // a transaction
+    int waits;                      // pages in the log beside the file
+    double patience, locked, since; // seconds: for another's lock; the longest wait for one; and when the newest began
     sqlite3_stmt *statement[STATEMENTS];
     err trouble; // of the transaction
 };
@@ -201,11 +206,29 @@ static bool is_whole(journal *j, err *e) {
     return ok;
 }
 
+// Waits for another program's lock, as of a reader on a network disk or a backup; false where it takes too long.
+static int wait_for_lock(void *arg, int times) {
+    journal *j = arg;
+    double now = clock_seconds();
+    if (!times) j->since = now;
+    j->locked = fmax(j->locked, now - j->since);
+    if (now - j->since < j->patience) return sqlite3_sleep(STEP_MS) > 0;
+    j->patience = fmin(j->patience, BUSY_MS / 1e3); // whoever gives up does not wait as long again
+    return 0;
+}
+
+double journal_locked(journal *j) {
+    double locked = j->locked;
+    j->locked = 0;
+    return locked;
+}
+
 static bool prepare(journal *j, bool power, err *e) {
     char sql[160];
     snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s; PRAGMA synchronous = %s; PRAGMA temp_store = MEMORY",
         network_of(j->path) ? "DELETE" : "WAL", power ? "FULL" : "NORMAL");
-    sqlite3_busy_timeout(j->file, BUSY_MS);
+    j->patience = BUSY_MS / 1e3;
+    sqlite3_busy_handler(j->file, wait_for_lock, j);
     sqlite3_wal_hook(j->file, on_commit, j);
     if (!is_ours(j, e)) return false;
     if (!execute(j, sql) || !execute(j, schema) || !row_sums_keep(j->file, live_file_tables, LIVE_FILE_TABLES) ||
@@ -215,6 +238,7 @@ static bool prepare(journal *j, bool power, err *e) {
     for (int k = 0; k < STATEMENTS; k++)
         if (sqlite3_prepare_v3(j->file, text_of[k], -1, SQLITE_PREPARE_PERSISTENT, &j->statement[k], NULL) != SQLITE_OK)
             return fail(j, "cannot be read", e);
+    j->patience = LOCKED_MOST;
     return true;
 }
 
@@ -281,7 +305,8 @@ journal *journal_read(const char *path, err *e) {
     bool ok = access(path, R_OK) == 0 || file_fail(e, path, "cannot be read", errno);
     if (ok && open_to_read(j) != SQLITE_OK) ok = fail(j, "cannot be opened", e);
     if (ok) sqlite3_busy_timeout(j->file, BUSY_MS);
-    if (ok && is_ours(j, e) && is_whole(j, e)) return j;
+    // A session has looked whether its state is whole, and would wait for a reader that does so on a network disk.
+    if (ok && is_ours(j, e) && (journal_is_in_use(path) || is_whole(j, e))) return j;
     journal_close(j);
     return NULL;
 }

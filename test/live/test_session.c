@@ -9,8 +9,11 @@
 #include "support.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,9 +308,43 @@ static void quotes_of_behind_a_late_bar_fill_nothing(void **state) {
         assert_int_equal(kept_number("s.db", "SELECT count(*) FROM fills"), !late);
         assert_int_equal(held(&d), late ? 0 : d.units);
         push(&d);
-        assert_int_equal(kept_number("s.db", "SELECT entry - (SELECT max(time) FROM bars) FROM books"), late ? 0 : SPAN - 1);
+        assert_int_equal(
+            kept_number("s.db", "SELECT entry - (SELECT max(time) FROM bars) FROM books"), late ? 0 : SPAN - 1);
         close_desk(&d);
     }
+}
+
+static atomic_bool begins;
+
+// Holds a lock for longer than a session waits at its start, from the moment that one begins to write.
+static void *hold_lock(void *arg) {
+    sqlite3 *other = arg;
+    while (!begins) usleep(1000);
+    usleep(3500000);
+    sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL);
+    return NULL;
+}
+
+// A program that has the state locked for seconds ends no session; it is told.
+static void a_lock_of_seconds_is_waited_for(void **state) {
+    (void)state;
+    desk d = {0};
+    sqlite3 *other;
+    pthread_t holder;
+    open_desk(&d, "live.max_loss=none");
+    push(&d);
+    assert_int_equal(events("locked", "note"), 0);
+    assert_int_equal(sqlite3_open("s.db", &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(pthread_create(&holder, NULL, hold_lock, other), 0);
+    begins = true;
+    push(&d);
+    assert_int_equal(pthread_join(holder, NULL), 0);
+    sqlite3_close(other);
+    assert_int_equal(events("locked", "note"), 1);
+    push(&d);
+    assert_int_equal(events("locked", "note"), 1);
+    close_desk(&d);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
@@ -320,6 +357,7 @@ int main(void) {
         TEST(bars_of_before_a_restart_may_come_again),
         TEST(orders_of_a_minute_are_held_back),
         TEST(quotes_of_behind_a_late_bar_fill_nothing),
+        TEST(a_lock_of_seconds_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
