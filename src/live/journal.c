@@ -286,9 +286,15 @@ bool journal_is_in_use(const char *path) {
     return used;
 }
 
-// Reading makes files beside this one. Where none can be made, and no session has left a log, it is read as it lies.
+// True where nobody writes to the file, and nobody has left a part of what was written beside it.
+static bool is_at_rest(const char *path) {
+    return !journal_is_in_use(path) && !is_there(path, "-wal") && !is_there(path, "-journal");
+}
+
+// Reading makes files beside this one. Where none can be made, and the file is at rest, it is read as it lies, without
+// a lock.
 static int open_to_read(journal *j) {
-    if (!journal_is_read_only(j->path) || is_there(j->path, "-wal"))
+    if (!journal_is_read_only(j->path) || !is_at_rest(j->path))
         return sqlite3_open_v2(j->path, &j->file, SQLITE_OPEN_READWRITE, NULL);
     char *uri = malloc(3 * strlen(j->path) + 32), *to = uri;
     NEED(uri, "out of memory for a path");
