@@ -314,6 +314,42 @@ static void quotes_of_behind_a_late_bar_fill_nothing(void **state) {
     }
 }
 
+// What is odd about a quote is its instrument's, not that of all; a line without a symbol may be of any.
+static void notes_of_quotes_are_of_their_instrument(void **state) {
+    (void)state;
+    static const char broken[] = "SELECT count(*) FROM words WHERE key = 'limits:%s' AND text LIKE '%%unreadable%%'";
+    char sql[160];
+    err e = {0};
+    bar *all = walk_bars(800, SPAN, 4);
+    FILE *f = fopen("two.csv", "w");
+    assert_non_null(f);
+    fputs("symbol,time,open,high,low,close,tick_volume,spread\n", f);
+    for (int i = 0; i < 1600; i++) {
+        const bar *b = &all[i % 800];
+        fprintf(f, "%s,%lld,%.9g,%.9g,%.9g,%.9g,1,1\n", i < 800 ? "AAA" : "BBB", (long long)b->time, b->open, b->high,
+            b->low, b->close);
+    }
+    fclose(f);
+    free(all);
+    assert_int_equal(RUN("import", "two.csv", "--features", "fast=return", "--no-vector", "-o", "two.npz", "-q"), 0);
+    put_text("two.yaml", "data: {set: two.npz}\nmodel: {kind: lstm, hidden: {fast: 4}}\n"
+                         "train: {epochs: 1, batch_size: 128}\nrun: {dir: run}\nsignal: {threshold: 0.2}\n");
+    assert_int_equal(RUN("train", "two.yaml", "-q", "--device", "cpu"), 0);
+    desk d = {0};
+    open_desk(&d, "live.answer.unreadable=skip");
+    for (int i = 0; i < 2; i++) {
+        feed_event ev = {.kind = FEED_NOTE, .note = FEED_UNREADABLE, .at = now_of(&d), .text = "as the test wants it"};
+        if (!i) strcpy(ev.symbol, "BBB");
+        support_ok(session_take(d.s, &ev, &e), &e);
+        for (int k = 0; k < 2; k++) {
+            snprintf(sql, sizeof sql, broken, k ? "BBB" : "AAA");
+            assert_int_equal(kept_number("s.db", sql), i || k);
+        }
+        assert_int_equal(kept_number("s.db", "SELECT count(*) FROM events WHERE symbol = 'BBB'"), 1);
+    }
+    close_desk(&d);
+}
+
 static atomic_bool begins;
 
 // Holds a lock for longer than a session waits at its start, from the moment that one begins to write.
@@ -357,6 +393,7 @@ int main(void) {
         TEST(bars_of_before_a_restart_may_come_again),
         TEST(orders_of_a_minute_are_held_back),
         TEST(quotes_of_behind_a_late_bar_fill_nothing),
+        TEST(notes_of_quotes_are_of_their_instrument),
         TEST(a_lock_of_seconds_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
