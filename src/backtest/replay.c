@@ -97,9 +97,9 @@ void replay_end_day(replay *p, int64_t i) {
 void replay_fill(replay *p, int64_t i, int64_t price, const account_order *o) {
     account_rules r = p->rules;
     account_bar b = {price, price, price, price, 0};
-    account_events ev;
+    account_events ev = {.count = 0};
     r.spread = (account_amount){0};
-    account_step(&p->books, &r, o, &b, &ev);
+    if (!p->books.state) account_take(&p->books, &r, o, &b, &ev);
     note(p, i, &ev);
     p->books.entered = false; // the next bar is a whole one of the position's
     p->equity[i] = account_equity(&p->books, p->quotes->close[i]);

@@ -57,7 +57,8 @@ void replay_bar(replay *p, int64_t i, const account_order *o);
 void replay_end_day(replay *p, int64_t i);
 
 // Fills an order at a quoted price, the ask where it buys and the bid where it sells, behind the close of bar `i` and
-// before the next one. The spread lies between these prices, so that the account's is not added.
+// before the next one. The spread lies between these prices, so that the account's is not added. Stop, target and
+// margin call are looked for in the next bar: a price to buy at is none to sell at.
 void replay_fill(replay *p, int64_t i, int64_t price, const account_order *o);
 
 // Closes what is open, after the last bar. ERR_INPUT where the account overflowed, or where no order could be filled

@@ -1,4 +1,4 @@
-// The cards of this machine, and what the plug-in has for each: what `doctor` says of them.
+// The cards of this machine, and what the plug-in has for each, as `doctor` prints them.
 #ifndef TRADEWIND_CLI_CARDS_H
 #define TRADEWIND_CLI_CARDS_H
 
@@ -7,11 +7,12 @@
 #include <jansson.h>
 #include <stdio.h>
 
-// What the plug-in was built for, the driver that it needs, and the cards with their numbers, those that are too old
-// too; where kernels come from PTX, whether the driver can keep what it compiles. Nothing without a plug-in (NULL).
+// Prints the architectures that the plug-in was built for, the driver that it needs, and the cards with their numbers,
+// those that are too old too; where kernels come from PTX, whether the driver can keep what it compiles. Prints nothing
+// without a plug-in (NULL).
 void cards_print(const device *plugin, FILE *out);
 
-// The same as built_for, needs_cuda, cards and ptx.
+// Puts the same into `to`: built_for, needs_cuda, cards and ptx.
 void cards_json(const device *plugin, json_t *to);
 
 #endif

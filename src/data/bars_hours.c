@@ -19,7 +19,8 @@ struct bars_hours {
     int periods;
     int64_t bound[PERIODS + 1]; // weeks
     bars_seasons rule;
-    int32_t *open;             // [periods][SEASONS][DAYS][slots + 1]: open slots before each slot of such a day
+    int32_t *open, *ever;      // [periods][SEASONS][DAYS][slots + 1]: open slots before each slot of such a day, and
+                               // slots that ever had a bar
     int32_t *count, *possible; // [DAYS * slots], while counting
 };
 
@@ -37,8 +38,9 @@ static int64_t cell_of(const bars_hours *h, int64_t local) {
     return (day - h->monday) * h->slots + (local - day * WHEN_DAY) / h->span;
 }
 
-static int32_t *open_of(const bars_hours *h, int period, int season, int weekday) {
-    return h->open + ((period * SEASONS + season) * DAYS + weekday) * (h->slots + 1);
+// A day's place in `open` and `ever`.
+static int64_t place_of(const bars_hours *h, int period, int season, int64_t weekday) {
+    return ((period * SEASONS + season) * DAYS + weekday) * (h->slots + 1);
 }
 
 static int season_of(const bars_hours *h, bars_seasons rule, int64_t day) {
@@ -123,13 +125,14 @@ static void pool_middle(const bars_hours *h) {
 static int64_t open_slots(const bars_hours *h, int period, int season) {
     int64_t missing = 0;
     for (int d = 0; d < DAYS; d++) {
-        int32_t *open = open_of(h, period, season, d), before = 0;
-        for (int64_t i = 0; i <= h->slots; i++) {
-            open[i] = before;
-            if (i == h->slots) break;
+        int64_t at = place_of(h, period, season, d);
+        int32_t *open = h->open + at, *ever = h->ever + at;
+        open[0] = ever[0] = 0;
+        for (int64_t i = 0; i < h->slots; i++) {
             int32_t count = h->count[d * h->slots + i], possible = h->possible[d * h->slots + i];
             bool is_open = count && (h->weeks < SHORT ? 4 * count >= 3 * possible : 2 * count >= possible);
-            before += is_open;
+            open[i + 1] = open[i] + is_open;
+            ever[i + 1] = ever[i] + (count > 0);
             if (is_open) missing += possible - count;
         }
     }
@@ -209,6 +212,7 @@ void bars_hours_free(bars_hours *h) {
     free(h->active);
     free(h->summer);
     free(h->open);
+    free(h->ever);
     free(h->count);
     free(h->possible);
     free(h);
@@ -226,10 +230,12 @@ static bool fill(bars_hours *h, const rows *r, size_t from, const when_zone *z, 
     if (ok) {
         mark_bars(h, r, from, z);
         split_periods(h, before);
-        h->open = calloc((size_t)(h->periods * SEASONS * DAYS) * (size_t)(h->slots + 1), sizeof *h->open);
+        size_t places = (size_t)place_of(h, h->periods, 0, 0);
+        h->open = calloc(places, sizeof *h->open);
+        h->ever = calloc(places, sizeof *h->ever);
     }
     free(before);
-    if (!ok || !h->open) return err_run(e, "%s: no memory for its hours", r->name);
+    if (!ok || !h->open || !h->ever) return err_run(e, "%s: no memory for its hours", r->name);
     if (!mark_summers(h, e)) return false;
     choose_seasons(h);
     return true;
@@ -266,21 +272,26 @@ static int period_of(const bars_hours *h, int64_t week) {
     return g;
 }
 
-// Open slots before each slot of a day, counted from the first Monday.
-static const int32_t *day_of(const bars_hours *h, int64_t day) {
-    return open_of(h, period_of(h, day / DAYS), season_of(h, h->rule, day), (int)(day % DAYS));
+// Slots of one of the tables between those of two moments; -1 where the hours of one of them are not known.
+static int64_t sum_between(const bars_hours *h, const int32_t *table, int64_t a, int64_t b) {
+    int64_t from = cell_of(h, a), to = cell_of(h, b), sum = 0;
+    if (from < 0 || to >= (h->weeks * DAYS + AHEAD) * h->slots) return -1;
+    int64_t first = from / h->slots, last = to / h->slots;
+    for (int64_t day = first; day <= last && from < to; day++) {
+        int64_t at = place_of(h, period_of(h, day / DAYS), season_of(h, h->rule, day), day % DAYS);
+        int64_t begin = day == first ? from % h->slots + 1 : 0, end = day == last ? to % h->slots : h->slots;
+        sum += table[at + end] - table[at + begin];
+    }
+    return sum;
 }
 
 int64_t bars_hours_between(const bars_hours *h, int64_t a, int64_t b) {
-    int64_t from = cell_of(h, a), to = cell_of(h, b), sum = 0;
-    if (from < 0 || to <= from || to >= (h->weeks * DAYS + AHEAD) * h->slots) return 0;
-    int64_t first = from / h->slots, last = to / h->slots;
-    for (int64_t day = first; day <= last; day++) {
-        const int32_t *open = day_of(h, day);
-        int64_t begin = day == first ? from % h->slots + 1 : 0, end = day == last ? to % h->slots : h->slots;
-        sum += open[end] - open[begin];
-    }
-    return sum;
+    int64_t open = sum_between(h, h->open, a, b);
+    return open > 0 ? open : 0;
+}
+
+int64_t bars_hours_ever(const bars_hours *h, int64_t a, int64_t b) {
+    return sum_between(h, h->ever, a, b);
 }
 
 double bars_hours_fullest(const bars_hours *h) {
@@ -305,7 +316,7 @@ static bool tell_season(const bars_hours *h, int season, char *buf, size_t n, bo
     if (!open) return err_run(e, "no memory for hours");
     for (int d = 0; d < DAYS; d++)
         for (int64_t i = 0; i < h->slots; i++) {
-            const int32_t *before = open_of(h, h->periods - 1, season, d);
+            const int32_t *before = h->open + place_of(h, h->periods - 1, season, d);
             open[d * h->slots + i] = before[i + 1] > before[i];
         }
     bars_hours_text(buf, n, open, h->slots, h->span, pattern);

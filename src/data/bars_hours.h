@@ -21,8 +21,12 @@ bars_hours *bars_hours_new(const rows *r, size_t from, const when_zone *z, int64
 void bars_hours_free(bars_hours *h);
 
 // Open slots between the slots of two moments on the file's clock, both not counted. Hours at the end of the rows hold
-// for ten years more.
+// for ten years more; where they are not known, none is.
 int64_t bars_hours_between(const bars_hours *h, int64_t a, int64_t b);
+
+// Slots between those of two moments that had a bar in any week of such hours; -1 where hours are not known, before the
+// first week of the rows and ten years behind the last one.
+int64_t bars_hours_ever(const bars_hours *h, int64_t a, int64_t b);
 
 // The largest share of days that have a bar at one time of day: Tuesdays to Thursdays with any bar (of daily files, in
 // weeks with any bar), the first and the last week left aside. A market that is open at some time has bars then nearly

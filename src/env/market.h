@@ -183,14 +183,17 @@ ENV_FN int64_t market_units(
     return side * account_units(r, (int64_t)lots, &over);
 }
 
-// The order that an action asks for at the newest close; false where the position is kept as it is.
+// The order that an action asks for at the newest close, of no units where it asks for a short position that the
+// account does not take; false where the position is kept as it is.
 ENV_FN bool market_order(
     const market_settings *k, const env_data *d, const market_state *m, const float *action, account_order *o) {
+    const account_rules *r = market_rules(d, m);
     double share;
     int side = market_side(k, action, &share), has = (m->books.units > 0) - (m->books.units < 0);
+    if (side < 0 && !r->shorts) side = 0;
     o->units = o->stop = o->target = 0;
     if (side == has) return false;
-    if (side) o->units = market_units(k, market_rules(d, m), m, market_bar(d, m->row)->close, side, share);
+    if (side) o->units = market_units(k, r, m, market_bar(d, m->row)->close, side, share);
     return true;
 }
 

@@ -38,14 +38,15 @@ typedef enum {
     FEED_NOTE,  // something odd: see feed_note
 } feed_kind;
 
-// Notes. Those of a bar have its symbol, span and bar, and live/limits.h has an answer for each.
+// Notes. Those of a bar have its symbol, span and bar, those of a quote its symbol, and live/limits.h has an answer for
+// each.
 typedef enum {
     FEED_LATE,         // the bar that follows came more than `late` seconds after its close
     FEED_MISSING,      // bars are missing before the bar that follows; `count` of them
     FEED_DOUBLED,      // a bar that was given came again, unchanged
     FEED_REVISED,      // a bar that was given came again with other figures; `was` is what was given
     FEED_OUT_OF_ORDER, // a bar that was not given came after a later one
-    FEED_UNREADABLE,   // a line, row or document that cannot be read
+    FEED_UNREADABLE,   // a line, row or document that cannot be read, or a bar or a quote of the future
     FEED_TORN,         // a file was seen half written; it is read again
     FEED_TRUNCATED,    // a file was shortened; it is read again from its beginning
     FEED_ROTATED,      // another file has taken the place of the one that was read

@@ -40,11 +40,12 @@ static const market *find(const hours *h, const char *symbol, int64_t span) {
     return NULL;
 }
 
-// Surveys the bars of the newest year.
+// Surveys the bars of the newest year, and of as many years more as a grid of 8 MB has room for.
 static bars_hours *survey(const when_zone *z, int64_t span, const bar *bars, int64_t count, err *e) {
-    enum { WEEKS = 60 };
-    int64_t first = 0;
-    while (bars[first].time < bars[count - 1].time - WEEKS * WHEN_WEEK) first++;
+    enum { YEAR = 60, CELLS_MOST = 1 << 23 };
+    int64_t first = 0, weeks = CELLS_MOST / (WHEN_WEEK / span + 1);
+    if (weeks < YEAR) weeks = YEAR;
+    while (bars[first].time < bars[count - 1].time - weeks * WHEN_WEEK) first++;
     rows r = {.name = "history", .count = (size_t)(count - first)};
     r.row = calloc(r.count, sizeof *r.row);
     NEED(r.row, "no memory for the hours of markets");
@@ -81,10 +82,18 @@ int64_t hours_missing(const void *arg, const char *symbol, int64_t span, int64_t
     return spans > 1 && spans <= STEPS_MOST ? spans - 1 : 0;
 }
 
-bool hours_ends_day(const hours *h, const char *symbol, int64_t span, const bar *b) {
+// True where the market is known to have never had a bar between two moments.
+static bool is_never_open(const hours *h, const char *symbol, int64_t span, int64_t from, int64_t to) {
     const market *m = find(h, symbol, span);
-    int64_t day = when_day_of(b->time), midnight = (day + 1) * WHEN_DAY;
     size_t hint = 0;
-    if (b->end >= midnight) return true;
-    return m && !bars_hours_between(m->open, when_local(m->zone, b->time, &hint), when_local(m->zone, midnight, &hint));
+    return m && !bars_hours_ever(m->open, when_local(m->zone, from, &hint), when_local(m->zone, to, &hint));
+}
+
+bool hours_ends_day(const hours *h, const char *symbol, int64_t span, const bar *b) {
+    int64_t midnight = (when_day_of(b->time) + 1) * WHEN_DAY;
+    return b->end >= midnight || is_never_open(h, symbol, span, b->time, midnight);
+}
+
+bool hours_none_since(const hours *h, const char *symbol, int64_t span, const bar *b, int64_t time) {
+    return time < b->end + span || is_never_open(h, symbol, span, b->time, time);
 }

@@ -1,5 +1,6 @@
 #include "live/journal.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/network.h"
@@ -17,7 +18,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { LOG_MOST = 1000, BUSY_MS = 2000 };
+enum { LOG_MOST = 1000, BUSY_MS = 2000, STEP_MS = 20 };
+
+// Seconds that a session under way waits for a program that has its state locked.
+static const double LOCKED_MOST = 30;
 
 static const char schema[] =
     "BEGIN IMMEDIATE;"
@@ -96,8 +100,9 @@ struct journal {
     sqlite3 *file;
     char *path;
     int lock;
-    bool open; // a transaction
-    int waits; // pages in the log beside the file
+    bool open;                      // a transaction
+    int waits;                      // pages in the log beside the file
+    double patience, locked, since; // seconds: for another's lock; the longest wait for one; and when the newest began
     sqlite3_stmt *statement[STATEMENTS];
     err trouble; // of the transaction
 };
@@ -201,11 +206,29 @@ static bool is_whole(journal *j, err *e) {
     return ok;
 }
 
+// Waits for another program's lock, as of a reader on a network disk or a backup; false where it takes too long.
+static int wait_for_lock(void *arg, int times) {
+    journal *j = arg;
+    double now = clock_seconds();
+    if (!times) j->since = now;
+    j->locked = fmax(j->locked, now - j->since);
+    if (now - j->since < j->patience) return sqlite3_sleep(STEP_MS) > 0;
+    j->patience = fmin(j->patience, BUSY_MS / 1e3); // whoever gives up does not wait as long again
+    return 0;
+}
+
+double journal_locked(journal *j) {
+    double locked = j->locked;
+    j->locked = 0;
+    return locked;
+}
+
 static bool prepare(journal *j, bool power, err *e) {
     char sql[160];
     snprintf(sql, sizeof sql, "PRAGMA journal_mode = %s; PRAGMA synchronous = %s; PRAGMA temp_store = MEMORY",
         network_of(j->path) ? "DELETE" : "WAL", power ? "FULL" : "NORMAL");
-    sqlite3_busy_timeout(j->file, BUSY_MS);
+    j->patience = BUSY_MS / 1e3;
+    sqlite3_busy_handler(j->file, wait_for_lock, j);
     sqlite3_wal_hook(j->file, on_commit, j);
     if (!is_ours(j, e)) return false;
     if (!execute(j, sql) || !execute(j, schema) || !row_sums_keep(j->file, live_file_tables, LIVE_FILE_TABLES) ||
@@ -215,6 +238,7 @@ static bool prepare(journal *j, bool power, err *e) {
     for (int k = 0; k < STATEMENTS; k++)
         if (sqlite3_prepare_v3(j->file, text_of[k], -1, SQLITE_PREPARE_PERSISTENT, &j->statement[k], NULL) != SQLITE_OK)
             return fail(j, "cannot be read", e);
+    j->patience = LOCKED_MOST;
     return true;
 }
 
@@ -256,15 +280,21 @@ bool journal_is_in_use(const char *path) {
     char *lock = NULL;
     NEED(asprintf(&lock, "%s.lock", path) >= 0, "out of memory for a path");
     int fd = open(lock, O_RDONLY | O_CLOEXEC);
-    bool used = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    bool used = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; // NFS: no LOCK_EX for a reader
     if (fd >= 0) close(fd);
     free(lock);
     return used;
 }
 
-// Reading makes files beside this one. Where none can be made, and no session has left a log, it is read as it lies.
+// True where nobody writes to the file, and nobody has left a part of what was written beside it.
+static bool is_at_rest(const char *path) {
+    return !journal_is_in_use(path) && !is_there(path, "-wal") && !is_there(path, "-journal");
+}
+
+// Reading makes files beside this one. Where none can be made, and the file is at rest, it is read as it lies, without
+// a lock.
 static int open_to_read(journal *j) {
-    if (!journal_is_read_only(j->path) || is_there(j->path, "-wal"))
+    if (!journal_is_read_only(j->path) || !is_at_rest(j->path))
         return sqlite3_open_v2(j->path, &j->file, SQLITE_OPEN_READWRITE, NULL);
     char *uri = malloc(3 * strlen(j->path) + 32), *to = uri;
     NEED(uri, "out of memory for a path");
@@ -281,7 +311,8 @@ journal *journal_read(const char *path, err *e) {
     bool ok = access(path, R_OK) == 0 || file_fail(e, path, "cannot be read", errno);
     if (ok && open_to_read(j) != SQLITE_OK) ok = fail(j, "cannot be opened", e);
     if (ok) sqlite3_busy_timeout(j->file, BUSY_MS);
-    if (ok && is_ours(j, e) && is_whole(j, e)) return j;
+    // A session has looked whether its state is whole, and would wait for a reader that does so on a network disk.
+    if (ok && is_ours(j, e) && (journal_is_in_use(path) || is_whole(j, e))) return j;
     journal_close(j);
     return NULL;
 }

@@ -71,7 +71,8 @@ typedef enum { JOURNAL_STOP, JOURNAL_WARNING, JOURNAL_NOTE } journal_weight;
 // writes to it; ERR_RUN where the disk fails.
 journal *journal_open(const char *path, bool power, err *e);
 
-// For reading beside a session that may write. ERR_INPUT where there is none.
+// For reading beside a session that may write. ERR_INPUT where there is none. Rows are compared with their sums where
+// no session writes: one that does has compared them when it began.
 journal *journal_read(const char *path, err *e);
 void journal_close(journal *j);
 
@@ -81,10 +82,13 @@ bool journal_is_read_only(const char *path);
 // True where a session writes to the file.
 bool journal_is_in_use(const char *path);
 
-// One transaction. False, with nothing of it kept, where the file cannot be written; rows that failed before are told
-// here too, so that their results need not be looked at.
+// One transaction. False, with nothing of it kept, where the file cannot be written, as where another program has it
+// locked for 30 s; rows that failed before are told here too, so that their results need not be looked at.
 bool journal_begin(journal *j, err *e);
 bool journal_commit(journal *j, err *e);
+
+// The longest wait for another program's lock since the last call, in seconds.
+double journal_locked(journal *j);
 
 // Takes back everything since journal_begin.
 void journal_abandon(journal *j);

@@ -250,11 +250,13 @@ static bool read_line(bars_line *g, const row_reader *r, shape *s, text row, int
     return s->layout.order != WHEN_ORDER_NONE && bars_line_read(g, r->name, &s->layout, number, row, e);
 }
 
-// Bid and ask of a row; false, with none, where they are no prices.
+// Bid and ask of a row; false, with none, where they are no prices, or none that an account can hold.
 static bool take_prices(const shape *s, text row, feed_event *ev) {
+    const double least = 1e-8, most = 9e10;
     text bid = cell_of(s, row, s->bid), ask = cell_of(s, row, s->ask);
     bool ok = bars_number(bid.at, bid.size, &ev->bid) == NUMBER_OK &&
-              bars_number(ask.at, ask.size, &ev->ask) == NUMBER_OK && ev->bid > 0 && ev->ask >= ev->bid;
+              bars_number(ask.at, ask.size, &ev->ask) == NUMBER_OK && ev->bid >= least && ev->ask >= ev->bid &&
+              ev->ask <= most;
     if (!ok) ev->bid = ev->ask = 0;
     return ok;
 }
@@ -289,7 +291,7 @@ static bool take_quote(row_reader *r, shape *s, text row, int64_t number, feed_r
     when_stamp at;
     if (bars_line_is_header(&s->layout, row)) return false;
     if (!when_read_as(time.at, time.size, s->layout.order, &at)) return bad(r, raw, number, "its time is none");
-    if (!take_prices(s, row, ev)) return bad(r, raw, number, "bid and ask are no prices");
+    if (!take_prices(s, row, ev)) return bad(r, raw, number, "bid and ask are no prices of 1e-8 to 9e10");
     if (!take_symbol(r, cell_of(s, row, s->symbol), ev)) return bad(r, raw, number, "its symbol is no name");
     ev->kind = FEED_QUOTE;
     ev->local = at.time + (at.utc ? at.offset * 60 : 0);

@@ -17,6 +17,7 @@ typedef struct {
     bar known[FEED_KNOWN]; // that were given
     int first, count;
     bool restarted; // what is older than `known` was decided on before a restart
+    int64_t ahead;  // open of the newest bar of the future that was told; of quotes, whose span is 0, the day
     bool holds;
     feed_event held;
 } series;
@@ -29,15 +30,13 @@ struct sequence {
     int last;             // found last
     feed_event event[EVENTS_MOST];
     int events, given;
-    int64_t ahead_told; // open of the newest bar of the future that was told
-    int unwanted;       // bars of other symbols before the first that is wanted
+    int unwanted; // bars of other symbols before the first that is wanted
 };
 
 sequence *sequence_new(const sequence_rules *r) {
     sequence *s = calloc(1, sizeof *s);
     NEED(s, "no memory for a feed");
     s->rules = *r;
-    s->ahead_told = INT64_MIN;
     return s;
 }
 
@@ -73,6 +72,7 @@ static series *find(sequence *s, const char *symbol, int64_t span) {
         NEED(r, "no memory for the bars of %s", symbol);
         snprintf(r->symbol, sizeof r->symbol, "%s", symbol);
         r->span = span;
+        r->ahead = INT64_MIN;
         s->item[s->count++] = r;
         s->slot[at] = (uint16_t)s->count;
     }
@@ -117,8 +117,9 @@ static feed_event *note(sequence *s, const feed_event *of, feed_note n) {
 
 static void describe(feed_event *ev, const char *what) {
     char when[40], span[32];
-    snprintf(ev->text, sizeof ev->text, "%s%s%s bar of %s UTC %s", ev->symbol, *ev->symbol ? " " : "",
-        when_span_text(span, sizeof span, ev->span), when_moment_text(when, sizeof when, ev->bar.time), what);
+    snprintf(ev->text, sizeof ev->text, "%s%s%s%s of %s UTC %s", ev->symbol, *ev->symbol ? " " : "",
+        ev->span ? when_span_text(span, sizeof span, ev->span) : "", ev->span ? " bar" : "quote",
+        when_moment_text(when, sizeof when, ev->bar.time), what);
 }
 
 static int64_t missing_before(const sequence *s, const series *r, const feed_event *ev) {
@@ -214,12 +215,21 @@ static bool is_ahead(const sequence *s, const feed_raw *raw, double now) {
     return (double)ev->bar.time > now + AHEAD_MOST || (closed && (double)ev->bar.end > now + early);
 }
 
-// Once for each moment: a source that repeats its rows is not to repeat this.
+static void tell_series_most(sequence *s, const feed_event *ev, double now) {
+    describe(note(s, ev, FEED_UNREADABLE), "is of one symbol or span too many");
+    s->event[0].at = now;
+}
+
+// Bars once for each moment, as a source that repeats its rows is not to repeat this; quotes, of which there may be one
+// a second, once a day.
 static void tell_ahead(sequence *s, const feed_event *ev, double now) {
     char text[96], span[32];
-    if (ev->bar.time <= s->ahead_told) return;
-    s->ahead_told = ev->bar.time;
-    snprintf(text, sizeof text, "ends %s after now; is the zone of the feed right?",
+    series *r = find(s, ev->symbol, ev->span);
+    int64_t at = ev->span ? ev->bar.time : when_day_of(ev->bar.time);
+    if (!r) tell_series_most(s, ev, now);
+    if (!r || at <= r->ahead) return;
+    r->ahead = at;
+    snprintf(text, sizeof text, "%s %s after now; is the zone of the feed right?", ev->span ? "ends" : "lies",
         when_span_text(span, sizeof span, (int64_t)((double)ev->bar.end - now)));
     describe(note(s, ev, FEED_UNREADABLE), text);
     s->event[0].at = now;
@@ -267,8 +277,7 @@ void sequence_take(sequence *s, const feed_raw *raw, double now) {
     }
     series *r = find(s, ev->symbol, ev->span);
     if (!r) {
-        describe(note(s, ev, FEED_UNREADABLE), "is of one symbol or span too many");
-        s->event[0].at = now;
+        tell_series_most(s, ev, now);
         return;
     }
     const bar *newest = newest_of(r);

@@ -143,9 +143,9 @@ bool session_flush(session *s, err *e) {
 
 // Notes
 
-// Bars of no known series: a line that cannot be read may have been any instrument's.
+// A line that cannot be read, and shows no symbol, may have been any instrument's.
 static bool concerns_all(const feed_event *ev) {
-    return ev->note == FEED_UNREADABLE && !ev->span && !ev->history;
+    return ev->note == FEED_UNREADABLE && !ev->span && !*ev->symbol && !ev->history;
 }
 
 // Notes of bars of the past are no surprise, but where they are of such by nature. Bars that an earlier process took
@@ -158,17 +158,17 @@ static bool is_expected(const trader *t, const feed_event *ev) {
 static bool take_note(session *s, const feed_event *ev, err *e) {
     int k = trader_of(s, ev->symbol);
     limits_verdict v = LIMITS_FINE;
-    bool of_series = k >= 0 && ev->span, of_all = concerns_all(ev);
-    if (of_series && is_expected(&s->trader[k], ev)) return true;
+    bool of_one = k >= 0 && (ev->span || *ev->symbol), of_all = concerns_all(ev); // quotes have no span
+    if (of_one && ev->span && is_expected(&s->trader[k], ev)) return true;
     for (int i = 0; i < s->traders; i++) {
-        if (!of_all && !(of_series && i == k)) continue;
+        if (!of_all && !(of_one && i == k)) continue;
         v = limits_feed(&s->limits, &s->trader[i].limits, ev);
         limits_worse(&s->trader[i].before, &v);
     }
     if (v.answer == LIMITS_IGNORE) return true;
     limits_answer a = v.answer ? v.answer : LIMITS_NOTE;
     int64_t time = ev->span ? ev->bar.time : INT64_MIN;
-    return session_tell(s, of_series ? k : -1, time, feed_note_key(ev->note), a, ev->text, e);
+    return session_tell(s, of_one ? k : -1, time, feed_note_key(ev->note), a, ev->text, e);
 }
 
 bool session_take(session *s, const feed_event *ev, err *e) {

@@ -30,7 +30,18 @@ static void end_notes(session *s, bool tell) {
     s->notes = 0;
 }
 
+// A program that has kept the session waiting for seconds, up to the last commit or since, is told.
+static void note_lock(session *s) {
+    const double least = 2;
+    char text[96];
+    double seconds = journal_locked(s->journal);
+    if (seconds < least) return;
+    snprintf(text, sizeof text, "another program had the state locked for %.0f s", seconds);
+    session_note(s, -1, INT64_MIN, "locked", LIMITS_NOTE, text);
+}
+
 bool session_commit(session *s, err *e) {
+    note_lock(s);
     bool ok = journal_commit(s->journal, e);
     end_notes(s, ok);
     return ok;

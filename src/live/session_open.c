@@ -191,15 +191,15 @@ static bool open_own(session *s, err *e) {
                                                  o->run.run, agent_task_env(&s->own_agent.task)));
 }
 
-// Hours tell the last bar of a day before the next one comes.
-static bool learn_days(session *s, err *e) {
+// Hours tell the last bar of a day before the next one comes, and whether a quote is of behind a bar that is late.
+static bool learn_hours(session *s, err *e) {
     s->hours = hours_new();
-    return !s->terms.day_close || session_hours(s, s->hours, e);
+    return (!s->terms.day_close && !s->limits.quotes) || session_hours(s, s->hours, e);
 }
 
 static bool prepare(session *s, err *e) {
     const session_options *o = &s->options;
-    return open_own(s, e) && read_settings(s, o, e) && learn_days(s, e) &&
+    return open_own(s, e) && read_settings(s, o, e) && learn_hours(s, e) &&
            (s->journal = journal_open(o->state, s->limits.power, e)) && session_make_rules(s, o->run.run, e) &&
            make_board(s, e);
 }

@@ -25,13 +25,14 @@ bool session_fills_at(const session *s, int k, const bar *newest, int64_t time) 
            (when_day_of(time) == when_day_of(newest->time) && !hours_ends_day(s->hours, t->symbol, s->span[0], newest));
 }
 
-// A quote of before the close is no price of an order that was decided there; nor is one of behind a bar that waits, at
-// whose open the order fills.
+// A quote of before the close is no price of an order that was decided there; nor is one of behind a bar that waits, or
+// that is late: the order fills at its open, as its high and low would else count for a position that came behind them.
 static bool is_wanted(const session *s, int k, const feed_event *ev) {
     const trader *t = &s->trader[k];
     const bar newest = {.time = t->time, .end = t->end};
     return !ev->history && t->kept && !t->waits && ev->bar.time >= t->end &&
-           session_fills_at(s, k, &newest, ev->bar.time);
+           session_fills_at(s, k, &newest, ev->bar.time) &&
+           hours_none_since(s->hours, t->symbol, s->span[0], &newest, ev->bar.time);
 }
 
 bool session_quote(session *s, int k, const feed_event *ev, err *e) {

@@ -54,7 +54,7 @@ struct session {
     live_model *model; // stays where it is, until another takes its place
     live_agent *agent; // in place of a model
     journal *journal;
-    hours *hours; // of the instruments, where days end in the account
+    hours *hours; // of the instruments, where days end in the account or orders fill at quotes
     limits limits;
     account_terms terms;
     account_rules rules; // of the first instrument, for showing

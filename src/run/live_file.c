@@ -34,7 +34,8 @@ static int number_of(sqlite3 *file, const char *sql) {
 }
 
 live_file_state live_file_known(sqlite3 *file, const char *path, err *e) {
-    int mark = number_of(file, "PRAGMA application_id"), version = number_of(file, "PRAGMA user_version");
+    int mark = number_of(file, "PRAGMA application_id");
+    int version = mark < 0 ? -1 : number_of(file, "PRAGMA user_version"); // whoever has it locked is waited for once
     int tables = mark || version < 0 ? 1 : number_of(file, "SELECT count(*) FROM sqlite_master");
     if (mark < 0 || version < 0 || tables < 0) return LIVE_FILE_FAILED;
     if (mark == 0 && tables == 0) return LIVE_FILE_EMPTY;

@@ -107,6 +107,17 @@ static void a_replay_is_a_backtest(void **state) {
     check_replay("transformer", true);
 }
 
+// An account without short positions is asked for none, by whoever carries intents out neither.
+static void short_is_flat_where_the_account_takes_none(void **state) {
+    (void)state;
+    TRAIN("mlp", "account.short=false");
+    check_replay("mlp", true);
+    assert_true(kept_number("mlp.db", "SELECT count(*) FROM decisions WHERE side < 0") > 2);
+    assert_int_equal(kept_number("mlp.db", "SELECT count(*) FROM decisions WHERE units < 0"), 0);
+    assert_int_equal(kept_number("mlp.db", "SELECT count(*) FROM intents WHERE lots < 0 OR units < 0"), 0);
+    assert_true(kept_number("mlp.db", "SELECT count(*) FROM intents WHERE lots = 0") > 2);
+}
+
 // Books that run out of money, days that end, bars that the model does not know.
 static void so_is_one_that_is_ruined(void **state) {
     (void)state;
@@ -344,6 +355,7 @@ int main(void) {
     program_use(TRADEWIND_BINARY);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_replay_is_a_backtest, setup, support_leave),
+        cmocka_unit_test_setup_teardown(short_is_flat_where_the_account_takes_none, setup, support_leave),
         cmocka_unit_test_setup_teardown(so_is_one_that_is_ruined, setup, support_leave),
         cmocka_unit_test_setup_teardown(bars_that_are_caught_up_may_ruin_it, setup, support_leave),
         cmocka_unit_test_setup_teardown(members_decide_together, setup, support_leave),

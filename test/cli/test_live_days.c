@@ -21,10 +21,11 @@ typedef struct {
     int span, bars, opens;
 } market;
 
-static const market office = {1800, 16, 28800}, always = {300, 288, 0};
+static const market office = {1800, 16, 28800}, always = {300, 288, 0}, half_days = {14400, 2, 28800},
+                    whole_days = {7200, 12, 0};
 
-// Bars of a market; day `cut` ends after half of its bars.
-static void put_market(const char *path, const market *m, uint64_t seed, int cut) {
+// Bars of a market from a day on; day `cut` ends after half of its bars.
+static void put_market_from(const char *path, int64_t first, const market *m, uint64_t seed, int cut) {
     bar *all = walk_bars(N, m->span, seed);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
@@ -33,11 +34,15 @@ static void put_market(const char *path, const market *m, uint64_t seed, int cut
         const bar *b = &all[i];
         int day = i / m->bars, slot = i % m->bars;
         if (day == cut && slot >= m->bars / 2) continue;
-        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)(FIRST + day) * DAY + m->opens + slot * m->span,
+        fprintf(f, "%lld,%.9g,%.9g,%.9g,%.9g,%.0f,%.0f\n", (long long)(first + day) * DAY + m->opens + slot * m->span,
             b->open, b->high, b->low, b->close, b->volume, b->spread);
     }
     fclose(f);
     free(all);
+}
+
+static void put_market(const char *path, const market *m, uint64_t seed, int cut) {
+    put_market_from(path, FIRST, m, seed, cut);
 }
 
 static int setup(void **state) {
@@ -89,6 +94,28 @@ static void a_day_ends_as_in_a_backtest(void **state) {
     assert_true(kept_number("a.db", by_day) > 1);
 }
 
+static void check_replay_of(const market *m, int64_t first, const char *run) {
+    char dir[32], state[32];
+    snprintf(dir, sizeof dir, "run.dir=%s", run);
+    snprintf(state, sizeof state, "%s.db", run);
+    put_market("train.csv", m, 4, -1);
+    put_market_from("b.csv", first, m, 5, -1);
+    assert_int_equal(RUN("train", "mlp.yaml", "-q", "--device", "cpu", dir), 0);
+    assert_int_equal(RUN("backtest", run, "--bars", "b.csv", "--trades", "bt.csv", "-q"), 0);
+    assert_int_equal(REPLAY(run, "--state", state, "--trades", "lv.csv"), 0);
+    same_bytes("bt.csv", "lv.csv");
+    assert_true(kept_number(state, by_day) > 20);
+    assert_true(kept_number(state, "SELECT count(*) FROM trades WHERE reason <> 'day'") > 0);
+}
+
+// Bars of years before the newest of the run, whose hours are those of its older bars; and of years before all of them,
+// where nothing is known but midnight.
+static void so_it_does_years_before(void **state) {
+    (void)state;
+    check_replay_of(&half_days, FIRST, "half"); // of 800 days
+    check_replay_of(&whole_days, FIRST - 3000, "whole");
+}
+
 // Parts of the file one after the other: the end of a file is no end of a day.
 static void a_restart_ends_no_day(void **state) {
     (void)state;
@@ -124,6 +151,7 @@ int main(void) {
     program_use(TRADEWIND_BINARY);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_day_ends_as_in_a_backtest, setup, support_leave),
+        cmocka_unit_test_setup_teardown(so_it_does_years_before, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_restart_ends_no_day, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_day_that_ends_early_is_told, setup, support_leave),
     };

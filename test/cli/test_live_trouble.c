@@ -334,6 +334,34 @@ static bool in_closed_folder(const char *line, int *status) {
     return *status != NONE && *status != 127 && !file_holds("err", "unshare");
 }
 
+// A state that others write to, from elsewhere, is read under a lock, though nothing can be written here: on a network
+// disk a session has no log beside it.
+static void a_state_in_use_is_not_read_as_it_lies(void **state) {
+    (void)state;
+    int status;
+    char line[300];
+    sqlite3 *db;
+    assert_int_equal(system("mkdir closed && cp whole.db closed/k.db"), 0);
+    assert_int_equal(sqlite3_open("closed/k.db", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL), SQLITE_OK);
+    snprintf(line, sizeof line, "%s live --status closed/k.db", TRADEWIND_BINARY);
+    if (!in_closed_folder(line, &status)) skip();
+    assert_int_equal(status, 0);
+    int lock = open("closed/k.db.lock", O_RDWR | O_CREAT, 0666);
+    for (int journal = 0; journal < 2; journal++) { // a session that runs; a transaction that was left
+        assert_int_equal(flock(lock, journal ? LOCK_UN : LOCK_EX), 0);
+        assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+        if (journal) assert_int_equal(sqlite3_exec(db, "DELETE FROM words", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(access("closed/k.db-journal", F_OK), journal - 1);
+        assert_true(in_closed_folder(line, &status));
+        assert_int_equal(status, 1);
+        matches("err", "k\\.db: cannot be read: another program has it locked");
+        assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    }
+    sqlite3_close(db);
+    close(lock);
+}
+
 // A state on a disk that has become read-only: it is told, what others hold is closed, and nothing is lost.
 static void a_read_only_state_is_told(void **state) {
     (void)state;
@@ -534,6 +562,7 @@ int main(void) {
         TEST(a_state_of_other_settings_says_so),
         TEST(intents_are_not_put_behind_bars),
         TEST(a_read_only_state_is_told),
+        TEST(a_state_in_use_is_not_read_as_it_lies),
         TEST(a_state_that_becomes_read_only_is_told),
         TEST(a_locked_state_is_told),
         TEST(positions_are_cut),

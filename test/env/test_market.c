@@ -194,11 +194,16 @@ static void without_shorts_short_is_flat(void **state) {
     (void)state;
     stage t;
     stage_init(&t, 4);
+    const float asks[2] = {-1, 1};
+    account_order o;
     t.rules[0].shorts = false;
     take(&t, 1);
     assert_int_equal(state_of(&t)->books.units, fixed(50));
+    assert_true(market_order(&t.s.market, &t.d, state_of(&t), asks, &o) && o.units == 0);
     take(&t, -1);
     assert_int_equal(state_of(&t)->books.units, 0);
+    assert_false(market_order(&t.s.market, &t.d, state_of(&t), asks, &o)); // as it is flat already
+    assert_int_equal(o.units, 0);
     stage_done(&t);
 }
 

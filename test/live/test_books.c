@@ -25,18 +25,31 @@ static account_terms terms(void) {
     return t;
 }
 
-static void take(books *b, int64_t time, const account_order *o) {
-    const bar x = {.time = time, .end = time + QUARTER, .open = 100, .high = 100, .low = 100, .close = 100};
-    books_trade ended[BOOKS_TRADES_MOST];
+// A bar that opens and closes at 100; the trades that ended.
+static int take_low(books *b, int64_t time, double low, const account_order *o, books_trade *ended) {
+    const bar x = {.time = time, .end = time + QUARTER, .open = 100, .high = 100, .low = low, .close = 100};
     err e = {0};
-    support_ok(books_bar(b, &x, o, false, ended, &e) >= 0, &e);
+    int n = books_bar(b, &x, o, false, ended, &e);
+    support_ok(n >= 0, &e);
+    return n;
 }
 
-static void quote(books *b, int64_t time, const account_order *o) {
+static void take(books *b, int64_t time, const account_order *o) {
+    books_trade ended[BOOKS_TRADES_MOST];
+    take_low(b, time, 100, o, ended);
+}
+
+static int quote_at(books *b, int64_t time, double bid, double ask, const account_order *o) {
     books_trade ended[BOOKS_TRADES_MOST];
     int64_t price;
     err e = {0};
-    support_ok(books_quote(b, time, 100, 100, o, &price, ended, &e) >= 0, &e);
+    int n = books_quote(b, time, bid, ask, o, &price, ended, &e);
+    support_ok(n >= 0, &e);
+    return n;
+}
+
+static void quote(books *b, int64_t time, const account_order *o) {
+    quote_at(b, time, 100, 100, o);
 }
 
 // Nights of swap that were paid up to the first bar behind midnight: an order to open (or to close, where one is held)
@@ -72,6 +85,31 @@ static void a_night_is_paid_by_who_holds_over_it(void **state) {
     assert_int_equal(nights(true, midnight + 5), 1);
 }
 
+// An entry at a quote is no exit, though the price that was paid lies beyond the target: the next bar tells. So it does
+// of a margin call.
+static void exits_are_of_bars(void **state) {
+    (void)state;
+    static const account_order aims = {.units = 10 * ACCOUNT_ONE, .target = 101 * ACCOUNT_ONE},
+                               borrows = {.units = 9000 * ACCOUNT_ONE};
+    books_trade ended[BOOKS_TRADES_MOST];
+    account_terms t = terms();
+    err e = {0};
+    books b;
+    t.leverage = 10;
+    t.margin_call = 0.5;
+    support_ok(books_init(&b, &t, 1, "GOLD", &e), &e);
+    take(&b, midnight, NULL);
+    assert_int_equal(quote_at(&b, midnight + QUARTER, 99, 102, &aims), 0);
+    assert_int_equal(b.replay.books.units, aims.units);
+    take(&b, midnight + QUARTER, NULL);
+    assert_int_equal(b.replay.books.units, aims.units);
+    assert_int_equal(quote_at(&b, midnight + 2 * QUARTER, 50, 100, &borrows), 1); // the one before, sold at the bid
+    assert_int_equal(b.replay.books.units, borrows.units);
+    assert_int_equal(take_low(&b, midnight + 2 * QUARTER, 93, NULL, ended), 1); // 37,000 of 99,480 are left
+    assert_int_equal(ended[0].trade.reason, ACCOUNT_BY_CALL);
+    books_done(&b);
+}
+
 // A price of nothing would be a position without a value.
 static void a_quote_has_a_price(void **state) {
     (void)state;
@@ -94,6 +132,7 @@ static void a_quote_has_a_price(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_night_is_paid_by_who_holds_over_it),
+        cmocka_unit_test(exits_are_of_bars),
         cmocka_unit_test(a_quote_has_a_price),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,11 +3,13 @@
 
 #include "support.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -136,6 +138,42 @@ static void changed_rows_are_refused(void **state) {
     }
 }
 
+// A session's lock is seen by readers, each other's are not: theirs is a shared one, as NFS gives no other to a file
+// that is open for reading.
+static void only_a_session_uses_a_state(void **state) {
+    (void)state;
+    err e = {0};
+    assert_false(journal_is_in_use("s.db"));
+    journal *j = journal_open("s.db", false, &e);
+    support_ok(j != NULL, &e);
+    assert_true(journal_is_in_use("s.db"));
+    journal_close(j);
+    int reader = open("s.db.lock", O_RDONLY);
+    assert_int_equal(flock(reader, LOCK_SH), 0);
+    assert_false(journal_is_in_use("s.db"));
+    close(reader);
+}
+
+// Rows are compared with their sums by a session as it begins, and by readers while there is none: on a network disk a
+// session waits for whoever reads.
+static void readers_do_not_look_again(void **state) {
+    (void)state;
+    err e = {0};
+    sqlite3 *other;
+    journal *j = journal_open("s.db", false, &e);
+    support_ok(j != NULL, &e);
+    put_rows(j);
+    assert_int_equal(sqlite3_open("s.db", &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "UPDATE words SET text = 'wore'", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(other);
+    journal *reader = journal_read("s.db", &e);
+    support_ok(reader != NULL, &e);
+    journal_close(reader);
+    journal_close(j);
+    assert_null(journal_read("s.db", &e));
+    assert_int_equal(e.kind, ERR_INPUT);
+}
+
 // A table that is added later is not to be forgotten.
 static void every_table_has_a_sum(void **state) {
     (void)state;
@@ -200,6 +238,8 @@ int main(void) {
         TEST(what_is_not_there_is_no_failure),
         TEST(what_cannot_be_read_is_one),
         TEST(changed_rows_are_refused),
+        TEST(only_a_session_uses_a_state),
+        TEST(readers_do_not_look_again),
         TEST(every_table_has_a_sum),
         TEST(ids_rise_from_state_to_state),
         TEST(answers_are_not_cut),

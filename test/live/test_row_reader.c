@@ -161,6 +161,28 @@ static void quotes_are_read(void **state) {
     row_reader_free(r);
 }
 
+// A price that no account can hold is none: such a line is told, and a bar with it has no quote.
+static void absurd_quotes_are_none(void **state) {
+    (void)state;
+    static const char *const prices[] = {
+        "\"bid\":1.5,\"ask\":1e11", "\"bid\":1e-9,\"ask\":1.5", "\"bid\":0,\"ask\":1.5", "\"bid\":1e-8,\"ask\":9e10"};
+    feed_options o = {0};
+    row_reader *r = reader_of(&o, 300);
+    feed_raw raw;
+    for (int i = 0; i < 4; i++) {
+        char line[200];
+        bool ok = i == 3;
+        snprintf(line, sizeof line, "{\"time\":1704215101,%s}", prices[i]);
+        assert_true(take(r, line, &raw));
+        assert_int_equal(raw.event.kind, ok ? FEED_QUOTE : FEED_NOTE);
+        if (!ok) assert_non_null(strstr(raw.event.text, "stdin:7: bid and ask are no prices of 1e-8 to 9e10"));
+        snprintf(line, sizeof line, "{\"time\":1704215100,\"open\":1,\"high\":2,\"low\":1,\"close\":2,%s}", prices[i]);
+        assert_true(take(r, line, &raw) && raw.event.kind == FEED_BAR);
+        assert_true((raw.event.bid > 0) == ok && (raw.event.ask > 0) == ok);
+    }
+    row_reader_free(r);
+}
+
 // The order of a date is found in the first row that shows it; rows before it are refused, not guessed.
 static void order_of_dates_is_not_guessed(void **state) {
     (void)state;
@@ -216,6 +238,7 @@ int main(void) {
         cmocka_unit_test(objects_and_pairs_are_rows),
         cmocka_unit_test(headers_are_optional),
         cmocka_unit_test(quotes_are_read),
+        cmocka_unit_test(absurd_quotes_are_none),
         cmocka_unit_test(order_of_dates_is_not_guessed),
         cmocka_unit_test(bad_lines_are_named),
     };

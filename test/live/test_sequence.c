@@ -93,6 +93,38 @@ static void quotes_of_the_future_are_told(void **state) {
     came(&d, "0");
 }
 
+// Quotes come each second: they are told once a day for each symbol, as quotes.
+static void quotes_of_the_future_are_told_once_a_day(void **state) {
+    (void)state;
+    const int64_t midnight = (START / 86400 + 1) * 86400;
+    desk d = {.options = {.late = 60}};
+    feed_event ev;
+    int notes = 0;
+    desk_open(&d, false, true);
+    for (int i = -5; i < 5; i++)
+        for (int k = 0; k < 2; k++) {
+            feed_raw quote = raw_of(k ? "B" : "A", 0, 20, FEED_AS_TOLD);
+            quote.event.kind = FEED_QUOTE;
+            quote.event.span = 0;
+            quote.event.bar.time = quote.event.bar.end = midnight + i;
+            sequence_take(d.s, &quote, (double)(midnight + i - 7200));
+            for (; sequence_next(d.s, &ev); notes++) {
+                assert_true(i == -5 || i == 0);
+                assert_true(ev.note == FEED_UNREADABLE && !strcmp(ev.symbol, k ? "B" : "A"));
+                assert_non_null(strstr(ev.text, " quote of 2023-11-1"));
+                assert_non_null(strstr(ev.text, " UTC lies 2 h after now"));
+            }
+        }
+    assert_int_equal(notes, 4);
+    // Bars are told apart by their series, too.
+    for (int k = 0; k < 2; k++) {
+        feed_raw bar = raw_of(k ? "B" : "A", 99, 20, FEED_CLOSED);
+        take_raw(&d, &bar, (double)START);
+        take_raw(&d, &bar, (double)START);
+    }
+    came(&d, "Aunreadable 99, Bunreadable 99");
+}
+
 static void newest_bar_is_held_back(void **state) {
     (void)state;
     desk d = {0};
@@ -347,6 +379,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_bars_come_at_once),
         cmocka_unit_test(quotes_of_the_future_are_told),
+        cmocka_unit_test(quotes_of_the_future_are_told_once_a_day),
         cmocka_unit_test(newest_bar_is_held_back),
         cmocka_unit_test(held_bar_has_its_last_figures),
         cmocka_unit_test(clock_ends_a_held_bar_where_asked),

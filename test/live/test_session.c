@@ -9,8 +9,11 @@
 #include "support.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,6 +293,97 @@ static void orders_of_a_minute_are_held_back(void **state) {
     close_desk(&d);
 }
 
+// A quote of behind a bar that is late fills nothing: the order fills at that bar's open, before its high and low. The
+// last quote before its close does.
+static void quotes_of_behind_a_late_bar_fill_nothing(void **state) {
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        desk d = {0};
+        unlink("s.db");
+        open_desk(&d, "live.fills=quote live.max_loss=none live.max_day_loss=none live.outside_share=none");
+        const bar *b = &d.all[go_behind_an_order(&d)];
+        feed_event quote = {.kind = FEED_QUOTE, .bid = b->close - 1, .ask = b->close + 1, .at = now_of(&d)};
+        quote.bar.time = quote.bar.end = b->end + SPAN - 1 + late;
+        put(&d, &quote);
+        assert_int_equal(kept_number("s.db", "SELECT count(*) FROM fills"), !late);
+        assert_int_equal(held(&d), late ? 0 : d.units);
+        push(&d);
+        assert_int_equal(
+            kept_number("s.db", "SELECT entry - (SELECT max(time) FROM bars) FROM books"), late ? 0 : SPAN - 1);
+        close_desk(&d);
+    }
+}
+
+// What is odd about a quote is its instrument's, not that of all; a line without a symbol may be of any.
+static void notes_of_quotes_are_of_their_instrument(void **state) {
+    (void)state;
+    static const char broken[] =
+        "SELECT count(*) FROM words WHERE key = 'limits:%s' AND text LIKE '%%\"unreadable\":%d%%'";
+    char sql[160];
+    err e = {0};
+    bar *all = walk_bars(800, SPAN, 4);
+    FILE *f = fopen("two.csv", "w");
+    assert_non_null(f);
+    fputs("symbol,time,open,high,low,close,tick_volume,spread\n", f);
+    for (int i = 0; i < 1600; i++) {
+        const bar *b = &all[i % 800];
+        fprintf(f, "%s,%lld,%.9g,%.9g,%.9g,%.9g,1,1\n", i < 800 ? "AAA" : "BBB", (long long)b->time, b->open, b->high,
+            b->low, b->close);
+    }
+    fclose(f);
+    free(all);
+    assert_int_equal(RUN("import", "two.csv", "--features", "fast=return", "--no-vector", "-o", "two.npz", "-q"), 0);
+    put_text("two.yaml", "data: {set: two.npz}\nmodel: {kind: lstm, hidden: {fast: 4}}\n"
+                         "train: {epochs: 1, batch_size: 128}\nrun: {dir: run}\nsignal: {threshold: 0.2}\n");
+    assert_int_equal(RUN("train", "two.yaml", "-q", "--device", "cpu"), 0);
+    desk d = {0};
+    open_desk(&d, "live.answer.unreadable=skip");
+    for (int i = 0; i < 2; i++) {
+        feed_event ev = {.kind = FEED_NOTE, .note = FEED_UNREADABLE, .at = now_of(&d), .text = "as the test wants it"};
+        if (!i) strcpy(ev.symbol, "BBB");
+        support_ok(session_take(d.s, &ev, &e), &e);
+        for (int k = 0; k < 2; k++) { // how often each instrument's rule was broken
+            snprintf(sql, sizeof sql, broken, k ? "BBB" : "AAA", i + k);
+            assert_int_equal(kept_number("s.db", sql), i + k > 0);
+        }
+        assert_int_equal(kept_number("s.db", "SELECT count(*) FROM events WHERE symbol = 'BBB'"), 1);
+    }
+    close_desk(&d);
+}
+
+static atomic_bool begins;
+
+// Holds a lock for longer than a session waits at its start, from the moment that one begins to write.
+static void *hold_lock(void *arg) {
+    sqlite3 *other = arg;
+    while (!begins) usleep(1000);
+    usleep(3500000);
+    sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL);
+    return NULL;
+}
+
+// A program that has the state locked for seconds ends no session; it is told.
+static void a_lock_of_seconds_is_waited_for(void **state) {
+    (void)state;
+    desk d = {0};
+    sqlite3 *other;
+    pthread_t holder;
+    open_desk(&d, "live.max_loss=none");
+    push(&d);
+    assert_int_equal(events("locked", "note"), 0);
+    assert_int_equal(sqlite3_open("s.db", &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(pthread_create(&holder, NULL, hold_lock, other), 0);
+    begins = true;
+    push(&d);
+    assert_int_equal(pthread_join(holder, NULL), 0);
+    sqlite3_close(other);
+    assert_int_equal(events("locked", "note"), 1);
+    push(&d);
+    assert_int_equal(events("locked", "note"), 1);
+    close_desk(&d);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
 
 int main(void) {
@@ -299,6 +393,9 @@ int main(void) {
         TEST(stop_stands),
         TEST(bars_of_before_a_restart_may_come_again),
         TEST(orders_of_a_minute_are_held_back),
+        TEST(quotes_of_behind_a_late_bar_fill_nothing),
+        TEST(notes_of_quotes_are_of_their_instrument),
+        TEST(a_lock_of_seconds_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
