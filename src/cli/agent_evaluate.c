@@ -5,6 +5,7 @@
 #include "cli/keep.h"
 #include "cli/use.h"
 #include "data/when.h"
+#include "run/command.h"
 #include "run/results.h"
 #include "run/run.h"
 #include "task/agent_evaluation.h"
@@ -61,9 +62,9 @@ static void print_accounts(const agent_evaluation *v, const cli_options *o) {
     for (int i = 0; i < COLUMNS; i++) printf("%*s", columns[i].width, columns[i].title);
     putchar('\n');
     for (int64_t k = 0; k < v->count; k++) print_account(&v->account[k]);
-    printf(
-        "\n`hold` is buy-and-hold, without costs; `tradewind backtest %s` has all statistics, intervals and trades\n",
-        o->word[0]);
+    char *backtest = command_line("backtest", o->word[0], "");
+    printf("\n`hold` is buy-and-hold, without costs; `%s` has all statistics, intervals and trades\n", backtest);
+    free(backtest);
 }
 
 // One pass over a part for every instrument.

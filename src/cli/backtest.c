@@ -9,6 +9,7 @@
 #include "cli/backtest_paths.h"
 #include "cli/backtest_sweep.h"
 #include "cli/backtest_tell.h"
+#include "run/command.h"
 #include "run/results.h"
 #include "task/agent_backtest.h"
 #include "task/output.h"
@@ -16,6 +17,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -85,7 +87,9 @@ static void tell_files(const asked *a, kept k, const cli_options *o) {
     if (k < KEPT_BACKTEST) return;
     printf("stored    %s/%s", a->run, results_name(RESULTS_BACKTEST));
     if (k == KEPT_BOTH) printf(", %s/%s", a->run, results_name(RESULTS_SIGNAL));
-    printf("; `tradewind report %s` draws %s\n", a->run, k == KEPT_BOTH ? "them" : "it");
+    char *report = command_line("report", a->run, "");
+    printf("; `%s` draws %s\n", report, k == KEPT_BOTH ? "them" : "it");
+    free(report);
 }
 
 // Signals

@@ -65,7 +65,7 @@ static void print_row(const char *name, const backtested_walk *w, int path, valu
 
 void backtest_paths_tell(const backtested_walk *w, const assumptions *a, const cli_options *o) {
     char name[32];
-    if (!o->quiet) backtest_tell_assumptions(a);
+    backtest_tell_assumptions(a, o->quiet);
     printf("\n%-*s", NAME, "path");
     for (const stat_name *k = backtest_path_stats; *k != STATS_COUNT; k++) printf("%*s", CELL, stats_row(*k)->label);
     putchar('\n');

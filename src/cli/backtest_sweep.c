@@ -159,7 +159,7 @@ static void tell(const sweep *s, const grid *g, const assumptions *a, const cli_
         tell_json(s, g, a);
         return;
     }
-    if (!o->quiet) backtest_tell_assumptions(a);
+    backtest_tell_assumptions(a, o->quiet);
     print_head(s, g);
     for (int64_t k = 0; k < s->count; k++) print_row(s, g, s->order[k]);
 }

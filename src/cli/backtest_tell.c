@@ -35,12 +35,16 @@ static void print_statistics(const stats *s, bool verbose) {
     }
 }
 
-void backtest_tell_assumptions(const assumptions *a) {
-    for (int i = 0; i < a->count; i++) print_line(a->of[i].key, a->of[i].text);
+void backtest_tell_assumptions(const assumptions *a, bool quiet) {
+    for (int i = 0; i < a->count; i++)
+        if (!quiet)
+            print_line(a->of[i].key, a->of[i].text);
+        else if (strcmp(a->of[i].key, "warning") == 0)
+            fprintf(stderr, "tradewind: warning: %s\n", a->of[i].text);
 }
 
 void backtest_tell(const backtest_told *b, const cli_options *o) {
-    if (!o->quiet) backtest_tell_assumptions(b->assumptions);
+    backtest_tell_assumptions(b->assumptions, o->quiet);
     print_statistics(b->stats, o->verbose);
 }
 

@@ -14,10 +14,11 @@ typedef struct {
     const stats *stats;
 } backtest_told;
 
-// Prints assumptions, long ones over several lines.
-void backtest_tell_assumptions(const assumptions *a);
+// Prints assumptions, long ones over several lines; `quiet`: warnings alone, on standard error.
+void backtest_tell_assumptions(const assumptions *a, bool quiet);
 
-// Prints the assumptions, unless -q, and every statistic with its interval; with -v its definition too.
+// Prints the assumptions, with -q the warnings among them, and every statistic with its interval; with -v its
+// definition too.
 void backtest_tell(const backtest_told *b, const cli_options *o);
 
 // An object with every statistic, the assumptions, and what the books and the account say; a new reference.

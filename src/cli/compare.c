@@ -164,9 +164,29 @@ static void add_setting(void *arg, const char *path, const char *was, const char
 
 typedef void use_setting(void *arg, const char *path, const char *was, const char *is);
 
+// Differences of two descriptions, of which either may name files of bars, so that its data.set says nothing.
+typedef struct {
+    bool bars[2];
+    use_setting *use;
+    void *arg;
+} differing;
+
+static void use_effective(void *arg, const char *path, const char *was, const char *is) {
+    const differing *d = arg;
+    if (strcmp(path, "data.set") == 0) {
+        was = d->bars[0] ? NULL : was;
+        is = d->bars[1] ? NULL : is;
+        if (!was && !is) return;
+    }
+    d->use(d->arg, path, was, is);
+}
+
 static void each_setting(const pair *p, use_setting *use, void *arg) {
     char *a = run_text(p->dir[0], "config.yaml"), *b = run_text(p->dir[1], "config.yaml");
-    if (a && b) outline_each_difference(a, b, use, arg);
+    if (a && b) {
+        differing d = {{outline_has(a, "data.bars"), outline_has(b, "data.bars")}, use, arg};
+        outline_each_difference(a, b, use_effective, &d);
+    }
     free(a);
     free(b);
 }

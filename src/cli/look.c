@@ -200,7 +200,9 @@ static void print_ensemble(const char *dir, const look *l) {
 static void print_walk(const char *dir, const look *l) {
     printf("walk      %s: %s, %d fold%s begun, %s, by tradewind %s\n", dir, l->status, l->folds, term_s(l->folds),
         l->model, l->sum.version);
-    printf("folds     `tradewind runs %s` lists them; walk.json has their scores on the test\n", dir);
+    char *runs = command_line("runs", dir, "");
+    printf("folds     `%s` lists them; walk.json has their scores on the test\n", runs);
+    free(runs);
     print_resume(dir, l);
 }
 

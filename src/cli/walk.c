@@ -250,8 +250,11 @@ static bool run_walk(const cli_options *o, err *e) {
     if (shard && says_text(&v)) printf("shard     %d of %d\n", w.shard, w.shards);
     bool ok = task_walk(&ask, &w, e);
     progress_done(&v.bar);
-    if (ok && shard && says_text(&v) && !cli_interrupted())
-        printf("next      `tradewind walk %s --gather`, once all shards are done\n", o->word[0]);
+    if (ok && shard && says_text(&v) && !cli_interrupted()) {
+        char *gather = command_line("walk", o->word[0], "--gather");
+        printf("next      `%s`, once all shards are done\n", gather);
+        free(gather);
+    }
     free(v.bars);
     return ok;
 }

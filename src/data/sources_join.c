@@ -27,8 +27,8 @@ static bool check_symbols(const sources *s, err *e) {
         else
             without = &s->file[i];
         if (s->file[i].symbol[0] && !symbol_ok(s->file[i].symbol))
-            return err_input(e, "%s: \"%.40s\" cannot be a symbol; use letters, digits and _-.#/=^", s->file[i].path,
-                s->file[i].symbol);
+            return err_input(e, "%s: \"%.40s\" cannot be a symbol; use at most %d letters, digits and _-.#/=^",
+                s->file[i].path, s->file[i].symbol, BARS_SYMBOL_ROOM - 1);
     }
     if (!with || !without) return true;
     return err_input(

@@ -109,6 +109,9 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\nwarning +[0-9]+ samples lie in the time that the model was trained on\n");
     matches("out", "\nwarning +[0-9]+ of these [0-9]+ bars lie in the time that the threshold was fitted on\n");
     matches("out", "\nnot kept +runs/one/backtest\\.json is of the test part, ");
+    assert_int_equal(RUN("backtest", "runs/one", "--part", "all", "-q"), 0);
+    assert_false(file_holds("out", "warning"));
+    matches("err", "tradewind: warning: [0-9]+ samples lie in the time that the model was trained on\n");
     assert_int_equal(RUN("backtest", "runs/one", "--bars", "a.csv"), 0);
     matches("out", "\nwarning +[0-9]+ of these [0-9]+ bars lie in the time that the threshold was fitted on\n");
     assert_int_equal(RUN("backtest", "runs/one", "--part", "all", "signal.threshold=0.4"), 0);

@@ -53,6 +53,11 @@ static void two_runs_are_compared(void **state) {
     json_t *all = last_line(), *noise = json_object_get(all, "noise");
     assert_string_equal(json_string_value(json_object_get(noise, "by")), "answers");
     json_decref(all);
+    // A run on files of bars has no data.set, whatever that key's default is.
+    walk_put("bars.csv", 1500, 3600, 4);
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=c", "data.bars.fast=bars.csv", "data.frames=[4h]"), 0);
+    assert_int_equal(RUN("compare", "a", "c"), 0);
+    matches("out", "data\\.set +[^ ]+ +-\n");
     complains(RUN("compare", "a", "nowhere"), "nowhere: is no run's directory.*");
     complains(RUN("compare", "a"), "name two runs");
     // The table.
