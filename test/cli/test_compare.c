@@ -56,7 +56,9 @@ static void two_runs_are_compared(void **state) {
     // A run on files of bars has no data.set, whatever that key's default is.
     walk_put("bars.csv", 1500, 3600, 4);
     assert_int_equal(RUN("train", "run.yaml", "run.dir=c", "data.bars.fast=bars.csv", "data.frames=[4h]"), 0);
-    assert_int_equal(RUN("compare", "a", "c"), 0);
+    assert_int_equal(RUN("import", "bars.csv", "--frames", "4h", "-o", "s.npz", "-q"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=d", "data.set=s.npz"), 0);
+    assert_int_equal(RUN("compare", "d", "c"), 0);
     matches("out", "data\\.set +[^ ]+ +-\n");
     complains(RUN("compare", "a", "nowhere"), "nowhere: is no run's directory.*");
     complains(RUN("compare", "a"), "name two runs");
