@@ -14,6 +14,10 @@
 
 enum { GEMM_PANEL = 4 * VEC, GEMM_PIECE = 96, GEMM_DEPTH = 512 };
 
+// Packing asks for lines of 16 numbers before it reads them: so many rows ahead, since the processor does not foresee
+// pieces of rows. Weights and inputs come from memory once a call, and waiting took most of the time of packing.
+enum { GEMM_LINE = 16, GEMM_AHEAD = 32 };
+
 typedef struct {
     int64_t m, n, k;
     const float *a;
@@ -43,16 +47,38 @@ static inline size_t gemm_packed_bytes(int64_t k, int64_t n) {
     return (size_t)(gemm_panels(n) * GEMM_PANEL * k) * sizeof(float);
 }
 
-// Packs one panel of B, whose element (k, j) is b[k * b_row + j * b_step], to its place in `to`.
-static inline void gemm_pack(
-    const float *b, int64_t b_row, int64_t b_step, int64_t k, int64_t n, int64_t panel, float *to) {
+// Packs one panel of B, whose rows are `stride` apart, to its place in `to`.
+static inline void gemm_pack(const float *b, int64_t stride, int64_t k, int64_t n, int64_t panel, float *to) {
     int64_t column = panel * GEMM_PANEL, width = gemm_vectors(n, column) * VEC;
     int64_t have = n - column < width ? n - column : width;
     to += column * k;
     for (int64_t i = 0; i < k; i++) {
-        const float *from = b + i * b_row + column * b_step;
-        for (int64_t j = 0; j < have; j++) to[i * width + j] = from[j * b_step];
+        const float *from = b + i * stride + column;
+        for (int64_t j = 0; j < have; j += GEMM_LINE) __builtin_prefetch(from + GEMM_AHEAD * stride + j, 0, 2);
+        for (int64_t j = 0; j < have; j++) to[i * width + j] = from[j];
         for (int64_t j = have; j < width; j++) to[i * width + j] = 0;
+    }
+}
+
+// The same where b holds B's columns, `stride` apart. A vector's worth of columns is read side by side, a line of each
+// at a time, while the lines of the next columns are fetched.
+static inline void gemm_pack_transposed(
+    const float *b, int64_t stride, int64_t k, int64_t n, int64_t panel, float *to) {
+    int64_t column = panel * GEMM_PANEL, width = gemm_vectors(n, column) * VEC;
+    to += column * k;
+    for (int64_t v = 0; v < width; v += VEC) {
+        const float *from = b + (column + v) * stride;
+        int64_t have = n - column - v < VEC ? n - column - v : VEC;
+        float buffer[VEC][GEMM_LINE] = {0};
+        for (int64_t i = 0; i < k; i += GEMM_LINE) {
+            int64_t rows = k - i < GEMM_LINE ? k - i : GEMM_LINE;
+            for (int64_t j = 0; j < have; j++) {
+                __builtin_prefetch(from + (j + VEC) * stride + i, 0, 2);
+                for (int64_t r = 0; r < rows; r++) buffer[j][r] = from[j * stride + i + r];
+            }
+            for (int64_t r = 0; r < rows; r++)
+                for (int64_t j = 0; j < VEC; j++) to[(i + r) * width + v + j] = buffer[j][r];
+        }
     }
 }
 

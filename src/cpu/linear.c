@@ -35,7 +35,7 @@ static work work_of(const call *c) {
 static void pack_forward(void *arg, int64_t panel, int worker) {
     const work *w = arg;
     (void)worker;
-    gemm_pack(w->w, 1, w->I, w->I, w->O, panel, w->packed);
+    gemm_pack_transposed(w->w, w->I, w->I, w->O, panel, w->packed);
 }
 
 // GELU's value and, where backward will run, its slope: both come of one exponential.
@@ -107,13 +107,13 @@ static void slope_rows(const call *c, int64_t begin, int64_t end) {
 static void pack_weight(void *arg, int64_t panel, int worker) {
     const work *w = arg;
     (void)worker;
-    gemm_pack(w->w, w->I, 1, w->O, w->I, panel, w->packed);
+    gemm_pack(w->w, w->I, w->O, w->I, panel, w->packed);
 }
 
 static void pack_input(void *arg, int64_t panel, int worker) {
     const work *w = arg;
     (void)worker;
-    gemm_pack(w->x, w->I, 1, w->rows, w->I, panel, w->packed);
+    gemm_pack(w->x, w->I, w->rows, w->I, panel, w->packed);
 }
 
 static void product_item(void *arg, int64_t item, int worker) {
@@ -151,7 +151,7 @@ static void group_item(void *arg, int64_t group, int worker) {
     for (int64_t r = begin; r < end; r += GROUP_ROWS) {
         int64_t rows = end - r < GROUP_ROWS ? end - r : GROUP_ROWS;
         gemm g = {w->O, w->I, rows, w->dz + r * w->O, 1, w->O, packed, sum, w->I, r > begin};
-        for (int64_t p = 0; p < gemm_panels(w->I); p++) gemm_pack(w->x + r * w->I, w->I, 1, rows, w->I, p, packed);
+        for (int64_t p = 0; p < gemm_panels(w->I); p++) gemm_pack(w->x + r * w->I, w->I, rows, w->I, p, packed);
         for (int64_t i = 0; i < gemm_items(&g); i++) gemm_run(&g, i);
         add_rows(w->dz + r * w->O, rows, w->O, bias);
     }

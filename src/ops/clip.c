@@ -28,16 +28,25 @@ tensor op_clip(graph *g, tensor totals, tensor root, float max_norm, bool moves)
 
 #else
 
-enum { PIECE = 16384 };
+// SUMS: number of sums formed side by side, as each addition waits for the one before it.
+enum { PIECE = 16384, SUMS = 32 };
+
+static double sum_squares(const real *gradient, int64_t n) {
+    double lane[SUMS] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + SUMS <= n; i += SUMS)
+        for (int j = 0; j < SUMS; j++) lane[j] += (double)gradient[i + j] * (double)gradient[i + j];
+    for (; i < n; i++) sum += (double)gradient[i] * (double)gradient[i];
+    for (int j = 0; j < SUMS; j++) sum += lane[j];
+    return sum;
+}
 
 static void sum_pieces(const call *c, int64_t begin, int64_t end) {
     const real *gradient = c->in[1].data;
     int64_t n = operand_count(&c->in[1]);
     for (int64_t piece = begin; piece < end; piece++) {
-        double sum = 0;
-        for (int64_t i = piece * PIECE; i < n && i < (piece + 1) * PIECE; i++)
-            sum += (double)gradient[i] * (double)gradient[i];
-        ((double *)c->scratch)[piece] = sum;
+        int64_t at = piece * PIECE;
+        ((double *)c->scratch)[piece] = sum_squares(gradient + at, n - at < PIECE ? n - at : PIECE);
     }
 }
 
