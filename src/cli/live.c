@@ -76,8 +76,8 @@ static bool choose_state(live *v, err *e) {
         close(fd);
         given = v->temporary;
     }
-    bool made = given ? asprintf(&v->state, "%s", given) >= 0 : asprintf(&v->state, "%s/live.db", v->o->word[0]) >= 0;
-    NEED(made && asprintf(&v->stop, "%s.stop", v->state) >= 0, "out of memory for a path");
+    v->state = given ? strdup(given) : live_default_state(v->o->word[0]);
+    NEED(v->state && asprintf(&v->stop, "%s.stop", v->state) >= 0, "out of memory for a path");
     return true;
 }
 
@@ -441,18 +441,35 @@ static void close_all(live *v) {
     free(v->stop);
 }
 
+static const struct {
+    const char *option;
+    bool (*look)(const cli_options *o, const char *state, err *e);
+} from_outside[] = {{"--status", live_show_status}, {"--stop", live_ask_stop}, {"--drift", live_drift}};
+
+// Looks at the state of a session, or asks it to stop, where an option says so: `*done`.
+static bool look_from_outside(const cli_options *o, bool *done, err *e) {
+    for (size_t i = 0; i < sizeof from_outside / sizeof *from_outside; i++) {
+        const char *named = cli_given(o, from_outside[i].option);
+        char *state = NULL;
+        if (!named) continue;
+        *done = true;
+        bool ok = live_named_state(named, &state, e) && from_outside[i].look(o, state, e);
+        free(state);
+        return ok;
+    }
+    return true;
+}
+
 static bool run(const cli_options *o, err *e) {
-    const char *status = cli_given(o, "--status"), *stop = cli_given(o, "--stop");
-    if (status) return live_show_status(o, status, e);
-    if (stop) return live_ask_stop(o, stop, e);
-    if (cli_given(o, "--drift")) return live_drift(o, cli_given(o, "--drift"), e);
+    bool done = false, ok = look_from_outside(o, &done, e);
+    if (done) return ok;
     live *v = calloc(1, sizeof *v);
     NEED(v, "out of memory for a session");
     v->o = o;
     v->exec.fd = -1;
     cli_watch_signals();
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_kill}, NULL);
-    bool ok = ask(v, e) && trade(v, e);
+    ok = ask(v, e) && trade(v, e);
     close_all(v);
     free(v);
     return ok;
@@ -486,7 +503,9 @@ const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a train
     "  --status STATE      show positions, books and events of a session, running or not\n"
     "  --drift STATE       compare the newest answers of a session with the run's validation\n"
     "  --last N            how many of them (default: 1000)\n"
-    "  --stop STATE        ask a session to close its positions and end\n"
+    "  --stop STATE        ask a session to close its positions and end; a run's directory stands for its live.db "
+    "here\n"
+    "                      and in the two above\n"
     "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
     "limits of the account act there only where they are given here as KEY=VALUE.\n",
     more, NULL, WORDS_MOST, run,

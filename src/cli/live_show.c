@@ -1,5 +1,6 @@
 #include "cli/live_show.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "data/when.h"
 #include "live/intents.h"
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SHOWN = 40, COLUMNS_MOST = 10 };
@@ -228,6 +230,12 @@ void live_show_end(const cli_options *o, session *s, const session_options *as, 
 
 // From outside
 
+char *live_default_state(const char *run) {
+    char *state = NULL;
+    NEED(asprintf(&state, "%s/live.db", run) >= 0, "out of memory for a path");
+    return state;
+}
+
 // A cell as text; money has two digits.
 static const char *cell(char *text, size_t room, const json_t *row, const char *column) {
     const json_t *v = json_object_get(row, column);
@@ -320,16 +328,35 @@ bool live_show_status(const cli_options *o, const char *state, err *e) {
     return ok;
 }
 
+bool live_named_state(const char *named, char **state, err *e) {
+    struct stat st;
+    bool is_run = stat(named, &st) == 0 && S_ISDIR(st.st_mode);
+    *state = is_run ? live_default_state(named) : strdup(named);
+    NEED(*state, "out of memory for a path");
+    return !is_run || access(*state, F_OK) == 0 ||
+           err_input(
+               e, "%s: no session has kept a state in this directory; name the file that --state had given it", named);
+}
+
+// A state that only cannot be looked at for now, as where another program has it locked, may be a session's.
+static bool may_be_state(const char *path, err *e) {
+    if (journal_is_in_use(path)) return true;
+    journal *j = journal_read(path, e);
+    journal_close(j);
+    return j || e->kind != ERR_INPUT;
+}
+
 bool live_ask_stop(const cli_options *o, const char *state, err *e) {
     char *path = NULL;
-    if (access(state, F_OK) != 0) return err_input(e, "%s: is no state of a session: %s", state, strerror(errno));
+    if (!may_be_state(state, e)) return false;
+    *e = (err){0};
     NEED(asprintf(&path, "%s.stop", state) >= 0, "out of memory for a path");
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 || err_run(e, "%s: cannot be made: %s", path, strerror(errno));
+    bool ok = fd >= 0 || file_fail(e, path, "cannot be made", errno);
     if (fd >= 0) close(fd);
     if (ok && !is_silent(o))
-        printf("asked     %s\n", journal_is_in_use(state)
-                                     ? "the session closes its positions within a second, and ends"
+        printf("asked     %s: %s\n", state,
+            journal_is_in_use(state) ? "the session closes its positions within a second, and ends"
                                      : "no session runs; the next one closes its positions and ends");
     free(path);
     return ok;

@@ -256,6 +256,28 @@ static void it_is_stopped_and_cleared(void **state) {
     walk_put("b.csv", N, SPAN, 5);
 }
 
+// A run's directory stands for its state, and what is no state is refused with nothing written.
+static void a_kill_switch_knows_a_state(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    complains(RUN("live", "--stop", "mlp"), ".*mlp: no session has kept a state in this directory; .*--state.*");
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "mlp/live.db"), 0);
+    static const char *const others[] = {"mlp/config.yaml", "b.csv", "mlp/run.db", "nothing.db"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char path[64];
+        complains(RUN("live", "--stop", others[i]), ".*");
+        snprintf(path, sizeof path, "%s.stop", others[i]);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+    assert_int_equal(RUN("live", "--status", "mlp"), 0);
+    matches("out", "^state +mlp/live\\.db, no session runs\n");
+    assert_int_equal(RUN("live", "--drift", "mlp"), 0);
+    matches("out", "^state +mlp/live\\.db\ndrift ");
+    assert_int_equal(RUN("live", "--stop", "mlp"), 0);
+    matches("out", "^asked +mlp/live\\.db: no session runs; ");
+    assert_int_equal(access("mlp/live.db.stop", F_OK), 0);
+}
+
 // Two instruments in one process, each with its own account: those of two backtests.
 static void several_are_traded_at_once(void **state) {
     (void)state;
@@ -374,6 +396,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(lines_are_bars_too, setup, support_leave),
         cmocka_unit_test_setup_teardown(intents_are_lines, setup, support_leave),
         cmocka_unit_test_setup_teardown(it_is_stopped_and_cleared, setup, support_leave),
+        cmocka_unit_test_setup_teardown(a_kill_switch_knows_a_state, setup, support_leave),
         cmocka_unit_test_setup_teardown(several_are_traded_at_once, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_newer_model_takes_over, setup, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_told, setup, support_leave),
