@@ -206,6 +206,17 @@ static void show_end_of(session *s, int k) {
         money(equity, v.books->equity), (long long)trades, term_s(trades));
 }
 
+// A stop that has closed all positions stands; one that has not yet is gone on with.
+static void show_state_of(const session *s, const char *state) {
+    if (state)
+        printf(
+            "state     %s; the same command %sgoes on from here\n", state, session_is_over(s) ? "with --clear " : "");
+    if (!session_is_stopped(s)) return;
+    printf("stopped   by the rule %s", limits_rule_key(session_stopped_by(s)));
+    if (state) printf("; `tradewind live --status %s` says why", state);
+    putchar('\n');
+}
+
 void live_show_end(const cli_options *o, session *s, const session_options *as, const live_end *end) {
     session_tally t = session_count_all(s);
     char n[SHOWN], m[SHOWN];
@@ -223,9 +234,7 @@ void live_show_end(const cli_options *o, session *s, const session_options *as, 
             1e3 * live_latency_at(end->latency, 0.5), 1e3 * live_latency_at(end->latency, 0.99),
             1e3 * live_latency_at(end->latency, 0.999), 1e3 * end->latency->most, (long long)end->latency->count);
     if (end->trades) printf("trades    %s\n", end->trades);
-    if (end->state) printf("state     %s; the same command goes on from here\n", end->state);
-    if (session_is_stopped(s))
-        printf("stopped   `tradewind live --status %s` says why\n", end->state ? end->state : "");
+    show_state_of(s, end->state);
 }
 
 // From outside

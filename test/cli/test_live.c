@@ -247,7 +247,8 @@ static void it_is_stopped_and_cleared(void **state) {
     bar *more = walk_bars(N + 50, SPAN, 5);
     put_bars("b.csv", more, 0, N + 50);
     free(more);
-    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db"), 0);
+    assert_int_equal(RUN("live", "mlp", "--feed", "replay:b.csv", "--history", "none", "--state", "s.db"), 0);
+    matches("out", "\nstate +s\\.db; the same command with --clear goes on from here\nstopped +by the rule kill; `");
     assert_int_equal(kept_number("s.db", "SELECT units FROM books"), 0);
     assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db"), 2);
     matches("err", "was stopped");
@@ -273,6 +274,7 @@ static void a_kill_switch_knows_a_state(void **state) {
     matches("out", "^state +mlp/live\\.db, no session runs\n");
     assert_int_equal(RUN("live", "--drift", "mlp"), 0);
     matches("out", "^state +mlp/live\\.db\ndrift ");
+    matches("out", "\n +answers UP +[0-9.]+ +-\n.*`tradewind evaluate [^ ]*mlp --part validation` makes them\n$");
     assert_int_equal(RUN("live", "--stop", "mlp"), 0);
     matches("out", "^asked +mlp/live\\.db: no session runs; ");
     assert_int_equal(access("mlp/live.db.stop", F_OK), 0);
