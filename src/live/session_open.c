@@ -173,17 +173,38 @@ static bool make_board(session *s, err *e) {
     return s->board != NULL;
 }
 
+typedef struct {
+    const task *task;
+    err *why;
+} key_judge;
+
+static void refuse_unused(void *arg, const told_key *k) {
+    const key_judge *j = arg;
+    if (j->why->kind || !backtest_work_unused(j->task, k)) return;
+    err_input(j->why, "%s: has no effect on a session: %s; leave it out", k->key, k->text);
+}
+
+// A key without effect may be trusted to have one.
+static bool check_unused(const task *t, err *e) {
+    err why = {0};
+    task_each_key(t, refuse_unused, &(key_judge){t, &why});
+    if (why.kind) *e = why;
+    return !why.kind;
+}
+
 // The run on its own data, which are closed again once the session has begun.
 static bool open_own(session *s, err *e) {
     const session_options *o = &s->options;
     trained_options as = o->run;
     s->by_agent = trained_is_agent(o->run.run);
     if (!s->by_agent) {
+        if (!backtest_work_keys(&o->run, "session", e)) return false;
         as.part = "validation";
         s->task = &s->own.task;
-        return s->owns = trained_open(&s->own, &as, e);
+        s->owns = trained_open(&s->own, &as, e);
+        return s->owns && check_unused(s->task, e);
     }
-    if (!agent_backtest_keys(&o->run, e)) return false;
+    if (!agent_backtest_keys(&o->run, "session", e)) return false;
     as.live = true;
     s->task = &s->own_agent.task.world.task;
     s->owns = trained_agent_open(&s->own_agent, &as, e);

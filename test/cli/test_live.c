@@ -230,6 +230,8 @@ static void mistakes_are_told(void **state) {
     assert_int_equal(REPLAY("mlp", "--state", "b.csv"), 2);
     matches("err", "b\\.csv: is damaged, or no state of a session");
     assert_int_equal(RUN("live", "--status", "nothing.db"), 2);
+    complains(REPLAY("mlp", "train.epochs=2"), "train\\.epochs=2: has no effect on a session, .*");
+    complains(REPLAY("mlp", "num_epochs=9"), "num_epochs: has no effect on a session: read as train\\.epochs; .*");
     complains(REPLAY("mlp", "--model-dir", "nowhere"), ".*--model-dir nowhere: there is no such directory; .*");
     complains(REPLAY("mlp", "--model-dir", "b.csv"), ".*--model-dir b\\.csv: there is no such directory; .*");
 }
@@ -343,6 +345,8 @@ static void bars_of_another_name_are_told(void **state) {
                          "train: {epochs: 1, batch_size: 128}\nrun: {dir: gold}\nsignal: {threshold: 0.34}\n");
     assert_int_equal(RUN("import", "gold.csv", "-o", "gold.npz", "-q"), 0);
     assert_int_equal(RUN("train", "run.yaml", "-q", "--device", "cpu"), 0);
+    complains(RUN("live", "gold", "--feed", "replay:gold.csv", "-q", "data.label.up=3"),
+        "data\\.label\\.up: has no effect on a session: .*; leave it out");
     complains(RUN("live", "gold", "--feed", "replay:other.csv", "-q"),
         ".*none of the bars are wanted: they are of GOLD\\.m, and those of GOLD are wanted; .*");
     char line[300];
