@@ -326,7 +326,7 @@ static bool begin(live *v, err *e) {
     if (t == TURN_FAILED) return false;
     bool bar = t == TURN_GOT && (ev.kind == FEED_BAR || ev.span);
     if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
-    live_show_begin(v->o, v->session, &v->as, v->from, v->feeds);
+    live_show_begin(v->o, v->session, &v->as, v->from, v->feeds, t == TURN_GOT && ev.history);
     tell_flat_elsewhere(v);
     if (!search(v, e)) return false;
     // Targets are told at once, and with them the heartbeat: an advisor that hears nothing goes flat.

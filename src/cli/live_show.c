@@ -78,7 +78,7 @@ static void show_frames(const session *s) {
     putchar('\n');
 }
 
-static void show_instrument(const session *s, int k, bool verbose) {
+static void show_instrument(const session *s, int k, bool held, bool verbose) {
     session_view v = session_at(s, k);
     char text[500], when[SHOWN], n[SHOWN];
     term_count(n, sizeof n, (double)v.warmed);
@@ -87,10 +87,11 @@ static void show_instrument(const session *s, int k, bool verbose) {
         printf("%-9s goes on behind %s, equity %s\n", name_of(v.symbol), moment(when, v.time), n);
     } else if (v.time != INT64_MIN) {
         printf("%-9s warmed up with %s bars to %s", name_of(v.symbol), n, moment(when, v.time));
-        printf(v.needs ? "; about %lld more are needed before the first answer\n" : "\n", (long long)v.needs);
+        if (v.needs) printf("; about %lld more are needed before the first answer", (long long)v.needs);
+        puts(v.needs && held ? ", those that the feed holds included" : "");
     } else {
-        printf("%-9s begins with the feed; about %lld bars are needed before the first answer\n", name_of(v.symbol),
-            (long long)v.needs);
+        printf("%-9s begins with the feed; about %lld bars are needed before the first answer%s\n", name_of(v.symbol),
+            (long long)v.needs, held ? ", those that the feed holds included" : "");
     }
     if (!session_agent(s) && (k == 0 || verbose)) printf("signal    %s\n", decide_text(v.rule, text, sizeof text));
 }
@@ -102,7 +103,7 @@ static void show_agent(const trained_agent *a) {
 }
 
 void live_show_begin(
-    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds) {
+    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds, bool held) {
     const trained_agent *a = session_agent(s);
     int members = a ? a->members : session_model(s)->trained.members;
     const data_notes *notes = session_notes(s);
@@ -112,7 +113,7 @@ void live_show_begin(
     for (int i = 0; i < notes->warnings; i++) printf("warning   %s\n", notes->warning[i]);
     show_frames(s);
     if (a) show_agent(a);
-    for (int k = 0; k < session_count(s); k++) show_instrument(s, k, o->verbose);
+    for (int k = 0; k < session_count(s); k++) show_instrument(s, k, held, o->verbose);
     if (o->verbose) limits_print(session_limits(s), stdout);
     fflush(stdout);
 }

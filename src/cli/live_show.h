@@ -30,8 +30,9 @@ typedef struct {
     const char *state, *trades;  // files, or NULL
 } live_end;
 
+// `held`: the feed begins with bars that warm up.
 void live_show_begin(
-    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds);
+    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds, bool held);
 void live_show_intent(const cli_options *o, const session_intent *i, const session_options *as);
 void live_show_event(const cli_options *o, const live_event *ev, progress *bar);
 void live_show_progress(progress *bar, const session *s, const feed_event *ev);

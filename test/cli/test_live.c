@@ -198,6 +198,22 @@ static void lines_are_bars_too(void **state) {
     kept_same("whole.db", "lines.db");
 }
 
+// Bars that a growing file holds warm up: what is needed before the first answer says so.
+static void bars_of_a_growing_file_warm_up(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    pid_t child = program_start(
+        "out", (const char *const[]){"live", "mlp", "--feed", "b.csv", "--history", "none", "--state", "s.db", NULL});
+    wait_for("out", "signal ");
+    kill(child, SIGTERM);
+    assert_int_equal(program_finish(child), 0);
+    matches("out",
+        "\nposition +begins with the feed; about [0-9]+ bars are needed before the first answer, those that the "
+        "feed holds included\n");
+    assert_int_equal(RUN("live", "mlp", "--feed", "replay:b.csv", "--history", "none"), 0);
+    matches("out", "\nposition +begins with the feed; about [0-9]+ bars are needed before the first answer\n");
+}
+
 static void intents_are_lines(void **state) {
     (void)state;
     train("mlp", "kind: mlp, widths: '8'", barrier, "");
@@ -400,6 +416,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_runs_data_are_the_history, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_session_goes_on, setup, support_leave),
         cmocka_unit_test_setup_teardown(lines_are_bars_too, setup, support_leave),
+        cmocka_unit_test_setup_teardown(bars_of_a_growing_file_warm_up, setup, support_leave),
         cmocka_unit_test_setup_teardown(intents_are_lines, setup, support_leave),
         cmocka_unit_test_setup_teardown(it_is_stopped_and_cleared, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_kill_switch_knows_a_state, setup, support_leave),
