@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LIST_MOST = OWN_MOST };
+enum { LIST_MOST = OWN_MOST, LATE_TOLD = 3 };
 
 static const double look_every = 1, wait_most = 0.25, search_every = 30;
 
@@ -34,7 +34,9 @@ typedef struct {
     session *session;
     hours *hours; // of the instruments
     intents exec;
-    err lost; // an intent could not be given
+    err lost;       // an intent could not be given
+    int64_t late;   // bars in a row that came late
+    bool came_late; // the next bar does
     double began, looked, searched;
     int64_t newest;  // when the weights of the model were made
     json_t *refused; // candidates that do not fit, with when they were made
@@ -171,10 +173,23 @@ static bool none_lost(const live *v, err *e) {
     return !v->lost.kind;
 }
 
+// Bars that come late in a row are told a few times, then counted; bars of the past all come late.
+static bool is_told(live *v, const char *kind) {
+    if (strcmp(kind, feed_note_key(FEED_LATE)) != 0) return true;
+    v->came_late = true;
+    if (++v->late == LATE_TOLD + 1) live_show_late(v->o, 0, &v->bar);
+    return v->late <= LATE_TOLD || v->o->verbose || v->o->json;
+}
+
+static void end_late(live *v) {
+    if (v->late > LATE_TOLD) live_show_late(v->o, v->late, &v->bar);
+    v->late = 0;
+}
+
 static void on_event(
     void *arg, const char *symbol, int64_t time, const char *kind, const char *answer, const char *text) {
     live *v = arg;
-    live_show_event(v->o, &(live_event){symbol, time, kind, answer, text}, &v->bar);
+    if (is_told(v, kind)) live_show_event(v->o, &(live_event){symbol, time, kind, answer, text}, &v->bar);
 }
 
 // Feeds
@@ -279,6 +294,8 @@ static bool take(live *v, const feed_event *ev, err *e) {
     if (!obey_stop(v, e) || !none_lost(v, e)) return false;
     int64_t decided = session_count_all(v->session).decided;
     if (!session_take(v->session, ev, e)) return false;
+    if (ev->kind == FEED_BAR && !v->came_late) end_late(v);
+    if (ev->kind == FEED_BAR) v->came_late = false;
     measure(v, ev, decided);
     session_rest(v->session);
     return none_lost(v, e);
@@ -418,6 +435,7 @@ static bool trade(live *v, err *e) {
     if (!v->session || !check_trades(v, e) || !open_feeds(v, e) || !check_stopped(v, e)) return false;
     v->began = clock_seconds();
     bool ok = begin(v, e) && run_session(v, e);
+    end_late(v);
     progress_done(&v->bar);
     if (!ok) leave(v);
     ok = ok && write_trades(v, e);

@@ -154,6 +154,17 @@ void live_show_event(const cli_options *o, const live_event *ev, progress *bar) 
     }
 }
 
+void live_show_late(const cli_options *o, int64_t bars, progress *bar) {
+    if (is_silent(o) || !bar->quiet) return;
+    if (bars)
+        printf("late      %lld bars in a row; each is an event of the state\n", (long long)bars);
+    else
+        printf("late      further ones are counted; bars of the past are rehearsed with --feed replay:FILE, or traded "
+               "as they "
+               "come with live.late=none live.stale=none\n");
+    fflush(stdout);
+}
+
 void live_show_progress(progress *bar, const session *s, const feed_event *ev) {
     char when[SHOWN];
     if (bar->quiet || ev->kind != FEED_BAR) return;

@@ -35,6 +35,8 @@ void live_show_begin(
     const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds, bool held);
 void live_show_intent(const cli_options *o, const session_intent *i, const session_options *as);
 void live_show_event(const cli_options *o, const live_event *ev, progress *bar);
+// Bars in a row that came late: their number, or, where it is 0, that further ones are only counted.
+void live_show_late(const cli_options *o, int64_t bars, progress *bar);
 void live_show_progress(progress *bar, const session *s, const feed_event *ev);
 void live_show_end(const cli_options *o, session *s, const session_options *as, const live_end *end);
 

@@ -214,6 +214,24 @@ static void bars_of_a_growing_file_warm_up(void **state) {
     matches("out", "\nposition +begins with the feed; about [0-9]+ bars are needed before the first answer\n");
 }
 
+// Bars of the past all come late: a few lines, what to do, and their number; the state has each.
+static void late_bars_are_told_a_few_times(void **state) {
+    (void)state;
+    int lines = 0;
+    char line[300];
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    snprintf(line, sizeof line, "head -n 301 b.csv | %s live mlp --feed - --history none --state s.db > out 2> err",
+        TRADEWIND_BINARY);
+    assert_int_equal(system(line), 0);
+    char *text = slurp("out");
+    for (const char *to = text; (to = strstr(to, "\nlate ")); to++) lines++;
+    free(text);
+    assert_int_equal(lines, 5);
+    matches("out", "\nlate +further [^\n]*--feed replay:FILE[^\n]* live\\.late=none live\\.stale=none\n");
+    matches("out", "\nlate +300 bars in a row; ");
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM events WHERE kind = 'late'"), 300);
+}
+
 static void intents_are_lines(void **state) {
     (void)state;
     train("mlp", "kind: mlp, widths: '8'", barrier, "");
@@ -417,6 +435,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_session_goes_on, setup, support_leave),
         cmocka_unit_test_setup_teardown(lines_are_bars_too, setup, support_leave),
         cmocka_unit_test_setup_teardown(bars_of_a_growing_file_warm_up, setup, support_leave),
+        cmocka_unit_test_setup_teardown(late_bars_are_told_a_few_times, setup, support_leave),
         cmocka_unit_test_setup_teardown(intents_are_lines, setup, support_leave),
         cmocka_unit_test_setup_teardown(it_is_stopped_and_cleared, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_kill_switch_knows_a_state, setup, support_leave),
