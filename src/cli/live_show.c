@@ -140,7 +140,8 @@ void live_show_intent(const cli_options *o, const session_intent *i, const sessi
 // A rehearsal is told what changed it; all is in the journal.
 void live_show_event(const cli_options *o, const live_event *ev, progress *bar) {
     char when[SHOWN];
-    bool minor = strcmp(ev->answer, limits_answer_key(LIMITS_NOTE)) == 0;
+    bool other = strcmp(ev->kind, limits_rule_key(LIMIT_INSTRUMENT)) == 0; // a backtest warns too
+    bool minor = !other && strcmp(ev->answer, limits_answer_key(LIMITS_NOTE)) == 0;
     if (minor && (!bar->quiet || strcmp(ev->kind, "end") == 0) && !o->verbose) return;
     if (o->json && !o->quiet)
         json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "kind", "event", "symbol", ev->symbol, "time",

@@ -68,6 +68,7 @@ static void lift_limits(session *s, const task *t) {
     if (!task_key_given(t, "live.max_loss")) l->max_loss = 0;
     if (!task_key_given(t, "live.max_orders")) l->max_orders = 0;
     if (!task_key_given(t, "live.outside_share")) l->outside_share = 1;
+    if (!task_key_given(t, "live.answer.instrument")) l->answer[LIMIT_INSTRUMENT] = LIMITS_NOTE;
 }
 
 static char *copy_text(const char *text) {
@@ -231,6 +232,7 @@ session *session_open(const session_options *o, const session_listener *l, err *
     s->options = *o;
     s->listener = *l;
     bool ok = prepare(s, e) && (s->by_agent ? session_open_agent(s, e) : session_open_model(s, &o->run, e));
+    ok = ok && trained_contract(o->run.run, &s->trained_on, e);
     if (ok && restore(s, &s->cold, e)) return s;
     session_close(s);
     return NULL;
@@ -272,6 +274,7 @@ void session_close(session *s) {
     free(s->trader);
     session_close_model(s);
     live_agent_close(s->agent);
+    contract_free(s->trained_on);
     journal_close(s->journal);
     board_free(s->board);
     hours_free(s->hours);

@@ -395,6 +395,52 @@ static void bars_of_another_name_are_told(void **state) {
     assert_true(kept_number("h.db", "SELECT count(*) FROM decisions") > 0);
 }
 
+static int run_lines(const char *command) {
+    char line[600];
+    snprintf(line, sizeof line, "%s %s > out 2> err", TRADEWIND_BINARY, command);
+    return WEXITSTATUS(system(line));
+}
+
+// Bars that no name tells apart from those of the training: a replay warns and is a backtest, a feed is not traded on
+// unless its rule says so.
+static void prices_of_another_instrument_are_told(void **state) {
+    (void)state;
+    static const char told[] =
+        "SELECT count(*) FROM events WHERE kind = 'instrument' AND text LIKE 'the price is %, those "
+        "of the training are from %: unless the price went so far, these are bars of another%'";
+    bar *all = walk_bars(N, SPAN, 5);
+    for (bar *b = all; b < all + N; b++) {
+        b->open *= 1e-3;
+        b->high *= 1e-3;
+        b->low *= 1e-3;
+        b->close *= 1e-3;
+    }
+    put_bars("other.csv", all, 0, N);
+    free(all);
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    assert_int_equal(
+        RUN("backtest", "mlp", "--bars", "other.csv", "--trades", "bt.csv", "-q", "signal.threshold=0.2"), 0);
+    assert_int_equal(run_lines("live mlp --feed replay:other.csv --history none --trades lv.csv --state r.db "
+                               "signal.threshold=0.2"),
+        0);
+    same_bytes("bt.csv", "lv.csv");
+    matches("err", "instrument [^\n]*note: the price is ");
+    assert_int_equal(kept_number("r.db", told), 1);
+    static const char feed[] =
+        "live mlp --feed - --history none live.late=none live.stale=none live.outside_share=none "
+        "signal.threshold=0.2 --state %s.db live.answer.instrument=%s < other.csv";
+    for (int k = 0; k < 2; k++) {
+        char line[300], state_of[8];
+        const char *answer = k ? "note" : "flat";
+        snprintf(line, sizeof line, feed, answer, answer);
+        snprintf(state_of, sizeof state_of, "%s.db", answer);
+        assert_int_equal(run_lines(line), 0);
+        matches("out", "\ninstrument [^\n]*: the price is ");
+        assert_int_equal(kept_number(state_of, told), 1);
+        assert_int_equal(kept_number(state_of, "SELECT count(*) > 0 FROM intents"), k);
+    }
+}
+
 // A newer run that has passed takes over; one that has not does not.
 static void a_newer_model_takes_over(void **state) {
     (void)state;
@@ -442,6 +488,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(several_are_traded_at_once, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_newer_model_takes_over, setup, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_told, setup, support_leave),
+        cmocka_unit_test_setup_teardown(prices_of_another_instrument_are_told, setup, support_leave),
         cmocka_unit_test_setup_teardown(bars_of_another_name_are_told, setup, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
