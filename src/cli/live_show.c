@@ -352,9 +352,11 @@ bool live_show_status(const cli_options *o, const char *state, err *e) {
 
 bool live_named_state(const char *named, char **state, err *e) {
     struct stat st;
-    bool is_run = stat(named, &st) == 0 && S_ISDIR(st.st_mode);
+    bool there = stat(named, &st) == 0, is_run = there && S_ISDIR(st.st_mode);
     *state = is_run ? live_default_state(named) : strdup(named);
     NEED(*state, "out of memory for a path");
+    if (there && !is_run && !S_ISREG(st.st_mode))
+        return err_input(e, "%s: is no state of a session: it is no file", named);
     return !is_run || access(*state, F_OK) == 0 ||
            err_input(
                e, "%s: no session has kept a state in this directory; name the file that --state had given it", named);

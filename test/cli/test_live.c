@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -299,7 +300,9 @@ static void a_kill_switch_knows_a_state(void **state) {
     train("mlp", "kind: mlp, widths: '8'", barrier, "");
     complains(RUN("live", "--stop", "mlp"), ".*mlp: no session has kept a state in this directory; .*--state.*");
     assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "mlp/live.db"), 0);
-    static const char *const others[] = {"mlp/config.yaml", "b.csv", "mlp/run.db", "nothing.db"};
+    static const char *const others[] = {"mlp/config.yaml", "b.csv", "mlp/run.db", "nothing.db", "empty.db", "pipe"};
+    put_text("empty.db", "");
+    assert_int_equal(mkfifo("pipe", 0666), 0);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         char path[64];
         complains(RUN("live", "--stop", others[i]), ".*");
