@@ -521,9 +521,8 @@ const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a train
     "  --status STATE      show positions, books and events of a session, running or not\n"
     "  --drift STATE       compare the newest answers of a session with the run's validation\n"
     "  --last N            how many of them (default: 1000)\n"
-    "  --stop STATE        ask a session to close its positions and end; a run's directory stands for its live.db "
-    "here\n"
-    "                      and in the two above\n"
+    "  --stop STATE        ask a session to close its positions and end\n"
+    "A run's directory stands for its live.db as STATE of --status, --drift and --stop.\n"
     "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
     "limits of the account act there only where they are given here as KEY=VALUE.\n",
     more, NULL, WORDS_MOST, run,

@@ -93,11 +93,11 @@ bool live_drift(const cli_options *o, const char *state, err *e) {
     bool ok = symbols && (run || err_input(e, "%s: does not say of which run it is", state)) &&
               drift_reference(run, &then, e);
     if (ok && !json_array_size(symbols)) ok = err_input(e, "%s: no bar has been taken yet", state);
-    if (ok && !o->json) printf("state     %s\n", state);
     json_array_foreach(symbols, i, row) {
         drift d;
         ok = ok && drift_make(j, json_string_value(json_object_get(row, "symbol")), last, &then, &d, e);
         if (ok && o->json) ok = put_json(&d, &then) || err_run(e, "the output takes no more");
+        if (ok && !o->json && i == 0) printf("state     %s\n", state);
         if (ok && !o->json) print_drift(&d, &then, run);
     }
     json_decref(symbols);

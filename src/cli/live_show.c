@@ -161,8 +161,7 @@ void live_show_late(const cli_options *o, int64_t bars, progress *bar) {
         printf("late      %lld bars in a row; each is an event of the state\n", (long long)bars);
     else
         printf("late      further ones are counted; bars of the past are rehearsed with --feed replay:FILE, or traded "
-               "as they "
-               "come with live.late=none live.stale=none\n");
+               "as they come with live.late=none live.stale=none\n");
     fflush(stdout);
 }
 
