@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LIST_MOST = OWN_MOST };
+enum { LIST_MOST = OWN_MOST, LATE_TOLD = 3 };
 
 static const double look_every = 1, wait_most = 0.25, search_every = 30;
 
@@ -34,7 +34,9 @@ typedef struct {
     session *session;
     hours *hours; // of the instruments
     intents exec;
-    err lost; // an intent could not be given
+    err lost;       // an intent could not be given
+    int64_t late;   // bars in a row that came late
+    bool came_late; // the next bar does
     double began, looked, searched;
     int64_t newest;  // when the weights of the model were made
     json_t *refused; // candidates that do not fit, with when they were made
@@ -76,8 +78,8 @@ static bool choose_state(live *v, err *e) {
         close(fd);
         given = v->temporary;
     }
-    bool made = given ? asprintf(&v->state, "%s", given) >= 0 : asprintf(&v->state, "%s/live.db", v->o->word[0]) >= 0;
-    NEED(made && asprintf(&v->stop, "%s.stop", v->state) >= 0, "out of memory for a path");
+    v->state = given ? strdup(given) : live_default_state(v->o->word[0]);
+    NEED(v->state && asprintf(&v->stop, "%s.stop", v->state) >= 0, "out of memory for a path");
     return true;
 }
 
@@ -171,10 +173,23 @@ static bool none_lost(const live *v, err *e) {
     return !v->lost.kind;
 }
 
+// Bars that come late in a row are told a few times, then counted; bars of the past all come late.
+static bool is_told(live *v, const char *kind) {
+    if (strcmp(kind, feed_note_key(FEED_LATE)) != 0) return true;
+    v->came_late = true;
+    if (++v->late == LATE_TOLD + 1) live_show_late(v->o, 0, &v->bar);
+    return v->late <= LATE_TOLD || v->o->verbose || v->o->json;
+}
+
+static void end_late(live *v) {
+    if (v->late > LATE_TOLD) live_show_late(v->o, v->late, &v->bar);
+    v->late = 0;
+}
+
 static void on_event(
     void *arg, const char *symbol, int64_t time, const char *kind, const char *answer, const char *text) {
     live *v = arg;
-    live_show_event(v->o, &(live_event){symbol, time, kind, answer, text}, &v->bar);
+    if (is_told(v, kind)) live_show_event(v->o, &(live_event){symbol, time, kind, answer, text}, &v->bar);
 }
 
 // Feeds
@@ -279,6 +294,8 @@ static bool take(live *v, const feed_event *ev, err *e) {
     if (!obey_stop(v, e) || !none_lost(v, e)) return false;
     int64_t decided = session_count_all(v->session).decided;
     if (!session_take(v->session, ev, e)) return false;
+    if (ev->kind == FEED_BAR && !v->came_late) end_late(v);
+    if (ev->kind == FEED_BAR) v->came_late = false;
     measure(v, ev, decided);
     session_rest(v->session);
     return none_lost(v, e);
@@ -326,7 +343,7 @@ static bool begin(live *v, err *e) {
     if (t == TURN_FAILED) return false;
     bool bar = t == TURN_GOT && (ev.kind == FEED_BAR || ev.span);
     if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
-    live_show_begin(v->o, v->session, &v->as, v->from, v->feeds);
+    live_show_begin(v->o, v->session, &v->as, v->from, v->feeds, t == TURN_GOT && ev.history);
     tell_flat_elsewhere(v);
     if (!search(v, e)) return false;
     // Targets are told at once, and with them the heartbeat: an advisor that hears nothing goes flat.
@@ -418,6 +435,7 @@ static bool trade(live *v, err *e) {
     if (!v->session || !check_trades(v, e) || !open_feeds(v, e) || !check_stopped(v, e)) return false;
     v->began = clock_seconds();
     bool ok = begin(v, e) && run_session(v, e);
+    end_late(v);
     progress_done(&v->bar);
     if (!ok) leave(v);
     ok = ok && write_trades(v, e);
@@ -441,18 +459,35 @@ static void close_all(live *v) {
     free(v->stop);
 }
 
+static const struct {
+    const char *option;
+    bool (*look)(const cli_options *o, const char *state, err *e);
+} from_outside[] = {{"--status", live_show_status}, {"--stop", live_ask_stop}, {"--drift", live_drift}};
+
+// Looks at the state of a session, or asks it to stop, where an option says so: `*done`.
+static bool look_from_outside(const cli_options *o, bool *done, err *e) {
+    for (size_t i = 0; i < sizeof from_outside / sizeof *from_outside; i++) {
+        const char *named = cli_given(o, from_outside[i].option);
+        char *state = NULL;
+        if (!named) continue;
+        *done = true;
+        bool ok = live_named_state(named, &state, e) && from_outside[i].look(o, state, e);
+        free(state);
+        return ok;
+    }
+    return true;
+}
+
 static bool run(const cli_options *o, err *e) {
-    const char *status = cli_given(o, "--status"), *stop = cli_given(o, "--stop");
-    if (status) return live_show_status(o, status, e);
-    if (stop) return live_ask_stop(o, stop, e);
-    if (cli_given(o, "--drift")) return live_drift(o, cli_given(o, "--drift"), e);
+    bool done = false, ok = look_from_outside(o, &done, e);
+    if (done) return ok;
     live *v = calloc(1, sizeof *v);
     NEED(v, "out of memory for a session");
     v->o = o;
     v->exec.fd = -1;
     cli_watch_signals();
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_kill}, NULL);
-    bool ok = ask(v, e) && trade(v, e);
+    ok = ask(v, e) && trade(v, e);
     close_all(v);
     free(v);
     return ok;
@@ -487,6 +522,7 @@ const cli_command cli_live = {"live", "RUN --feed FEED [key=value...]", "a train
     "  --drift STATE       compare the newest answers of a session with the run's validation\n"
     "  --last N            how many of them (default: 1000)\n"
     "  --stop STATE        ask a session to close its positions and end\n"
+    "A run's directory stands for its live.db as STATE of --status, --drift and --stop.\n"
     "Limits are keys of the section live: (train --help lists them). A replay is compared with a backtest, so that\n"
     "limits of the account act there only where they are given here as KEY=VALUE.\n",
     more, NULL, WORDS_MOST, run,

@@ -17,7 +17,17 @@ static void print_score(const char *name, double now, double then) {
         printf("  %10.4f\n", then);
 }
 
-static void print_drift(const drift *d, const drift_scores *then) {
+static void print_apart(const drift *d, const drift_scores *then, const char *run) {
+    if (!then->samples)
+        printf("  the run has no scores of validation; `tradewind evaluate %s --part validation` makes them\n", run);
+    else if (isnan(d->apart))
+        printf("  too few answers to compare with validation\n");
+    else
+        printf("  the loss is %.1f standard errors %s that of validation%s\n", fabs(d->apart),
+            d->apart > 0 ? "above" : "below", drift_is_worse(d) ? ": the model has drifted" : "");
+}
+
+static void print_drift(const drift *d, const drift_scores *then, const char *run) {
     char from[40], to[40];
     printf("drift     %s%s%lld answers of bars that closed %s to %s UTC, %lld of them judged by what followed\n",
         d->symbol, *d->symbol ? ": " : "", (long long)d->answers, when_text(from, sizeof from, d->from),
@@ -39,12 +49,7 @@ static void print_drift(const drift *d, const drift_scores *then) {
     }
     printf("  of %lld bars, inputs of %lld were outside what training saw, and a limit changed %lld decisions\n",
         (long long)d->decisions, (long long)d->outside, (long long)d->held);
-    if (isnan(d->apart))
-        printf(
-            "  too few answers, or no validation to compare them with (`tradewind evaluate RUN --part validation`)\n");
-    else
-        printf("  the loss is %.1f standard errors %s that of validation%s\n", fabs(d->apart),
-            d->apart > 0 ? "above" : "below", drift_is_worse(d) ? ": the model has drifted" : "");
+    print_apart(d, then, run);
 }
 
 static json_t *scores_json(const drift_scores *s, int classes) {
@@ -92,7 +97,8 @@ bool live_drift(const cli_options *o, const char *state, err *e) {
         drift d;
         ok = ok && drift_make(j, json_string_value(json_object_get(row, "symbol")), last, &then, &d, e);
         if (ok && o->json) ok = put_json(&d, &then) || err_run(e, "the output takes no more");
-        if (ok && !o->json) print_drift(&d, &then);
+        if (ok && !o->json && i == 0) printf("state     %s\n", state);
+        if (ok && !o->json) print_drift(&d, &then, run);
     }
     json_decref(symbols);
     journal_close(j);

@@ -1,5 +1,6 @@
 #include "cli/live_show.h"
 
+#include "base/file.h"
 #include "base/json.h"
 #include "data/when.h"
 #include "live/intents.h"
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SHOWN = 40, COLUMNS_MOST = 10 };
@@ -76,7 +78,7 @@ static void show_frames(const session *s) {
     putchar('\n');
 }
 
-static void show_instrument(const session *s, int k, bool verbose) {
+static void show_instrument(const session *s, int k, bool held, bool verbose) {
     session_view v = session_at(s, k);
     char text[500], when[SHOWN], n[SHOWN];
     term_count(n, sizeof n, (double)v.warmed);
@@ -85,10 +87,11 @@ static void show_instrument(const session *s, int k, bool verbose) {
         printf("%-9s goes on behind %s, equity %s\n", name_of(v.symbol), moment(when, v.time), n);
     } else if (v.time != INT64_MIN) {
         printf("%-9s warmed up with %s bars to %s", name_of(v.symbol), n, moment(when, v.time));
-        printf(v.needs ? "; about %lld more are needed before the first answer\n" : "\n", (long long)v.needs);
+        if (v.needs) printf("; about %lld more are needed before the first answer", (long long)v.needs);
+        puts(v.needs && held ? ", those that the feed holds included" : "");
     } else {
-        printf("%-9s begins with the feed; about %lld bars are needed before the first answer\n", name_of(v.symbol),
-            (long long)v.needs);
+        printf("%-9s begins with the feed; about %lld bars are needed before the first answer%s\n", name_of(v.symbol),
+            (long long)v.needs, held ? ", those that the feed holds included" : "");
     }
     if (!session_agent(s) && (k == 0 || verbose)) printf("signal    %s\n", decide_text(v.rule, text, sizeof text));
 }
@@ -100,7 +103,7 @@ static void show_agent(const trained_agent *a) {
 }
 
 void live_show_begin(
-    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds) {
+    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds, bool held) {
     const trained_agent *a = session_agent(s);
     int members = a ? a->members : session_model(s)->trained.members;
     const data_notes *notes = session_notes(s);
@@ -110,7 +113,7 @@ void live_show_begin(
     for (int i = 0; i < notes->warnings; i++) printf("warning   %s\n", notes->warning[i]);
     show_frames(s);
     if (a) show_agent(a);
-    for (int k = 0; k < session_count(s); k++) show_instrument(s, k, o->verbose);
+    for (int k = 0; k < session_count(s); k++) show_instrument(s, k, held, o->verbose);
     if (o->verbose) limits_print(session_limits(s), stdout);
     fflush(stdout);
 }
@@ -137,7 +140,8 @@ void live_show_intent(const cli_options *o, const session_intent *i, const sessi
 // A rehearsal is told what changed it; all is in the journal.
 void live_show_event(const cli_options *o, const live_event *ev, progress *bar) {
     char when[SHOWN];
-    bool minor = strcmp(ev->answer, limits_answer_key(LIMITS_NOTE)) == 0;
+    bool other = strcmp(ev->kind, limits_rule_key(LIMIT_INSTRUMENT)) == 0; // a backtest warns too
+    bool minor = !other && strcmp(ev->answer, limits_answer_key(LIMITS_NOTE)) == 0;
     if (minor && (!bar->quiet || strcmp(ev->kind, "end") == 0) && !o->verbose) return;
     if (o->json && !o->quiet)
         json_line(stdout, json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "kind", "event", "symbol", ev->symbol, "time",
@@ -149,6 +153,16 @@ void live_show_event(const cli_options *o, const live_event *ev, progress *bar) 
         printf("%-9s %s %s %s: %s\n", ev->kind, moment(when, ev->time), ev->symbol, ev->answer, ev->text);
         fflush(stdout);
     }
+}
+
+void live_show_late(const cli_options *o, int64_t bars, progress *bar) {
+    if (is_silent(o) || !bar->quiet) return;
+    if (bars)
+        printf("late      %lld bars in a row; each is an event of the state\n", (long long)bars);
+    else
+        printf("late      further ones are counted; bars of the past are rehearsed with --feed replay:FILE, or traded "
+               "as they come with live.late=none live.stale=none\n");
+    fflush(stdout);
 }
 
 void live_show_progress(progress *bar, const session *s, const feed_event *ev) {
@@ -204,6 +218,17 @@ static void show_end_of(session *s, int k) {
         money(equity, v.books->equity), (long long)trades, term_s(trades));
 }
 
+// A stop that has closed all positions stands; one that has not yet is gone on with.
+static void show_state_of(const session *s, const char *state) {
+    if (state)
+        printf(
+            "state     %s; the same command %sgoes on from here\n", state, session_is_over(s) ? "with --clear " : "");
+    if (!session_is_stopped(s)) return;
+    printf("stopped   by the rule %s", limits_rule_key(session_stopped_by(s)));
+    if (state) printf("; `tradewind live --status %s` says why", state);
+    putchar('\n');
+}
+
 void live_show_end(const cli_options *o, session *s, const session_options *as, const live_end *end) {
     session_tally t = session_count_all(s);
     char n[SHOWN], m[SHOWN];
@@ -221,12 +246,16 @@ void live_show_end(const cli_options *o, session *s, const session_options *as, 
             1e3 * live_latency_at(end->latency, 0.5), 1e3 * live_latency_at(end->latency, 0.99),
             1e3 * live_latency_at(end->latency, 0.999), 1e3 * end->latency->most, (long long)end->latency->count);
     if (end->trades) printf("trades    %s\n", end->trades);
-    if (end->state) printf("state     %s; the same command goes on from here\n", end->state);
-    if (session_is_stopped(s))
-        printf("stopped   `tradewind live --status %s` says why\n", end->state ? end->state : "");
+    show_state_of(s, end->state);
 }
 
 // From outside
+
+char *live_default_state(const char *run) {
+    char *state = NULL;
+    NEED(asprintf(&state, "%s/live.db", run) >= 0, "out of memory for a path");
+    return state;
+}
 
 // A cell as text; money has two digits.
 static const char *cell(char *text, size_t room, const json_t *row, const char *column) {
@@ -320,16 +349,37 @@ bool live_show_status(const cli_options *o, const char *state, err *e) {
     return ok;
 }
 
+bool live_named_state(const char *named, char **state, err *e) {
+    struct stat st;
+    bool there = stat(named, &st) == 0, is_run = there && S_ISDIR(st.st_mode);
+    *state = is_run ? live_default_state(named) : strdup(named);
+    NEED(*state, "out of memory for a path");
+    if (there && !is_run && !S_ISREG(st.st_mode))
+        return err_input(e, "%s: is no state of a session: it is no file", named);
+    return !is_run || access(*state, F_OK) == 0 ||
+           err_input(
+               e, "%s: no session has kept a state in this directory; name the file that --state had given it", named);
+}
+
+// A state that only cannot be looked at for now, as where another program has it locked, may be a session's.
+static bool may_be_state(const char *path, err *e) {
+    if (journal_is_in_use(path)) return true;
+    journal *j = journal_read(path, e);
+    journal_close(j);
+    return j || e->kind != ERR_INPUT;
+}
+
 bool live_ask_stop(const cli_options *o, const char *state, err *e) {
     char *path = NULL;
-    if (access(state, F_OK) != 0) return err_input(e, "%s: is no state of a session: %s", state, strerror(errno));
+    if (!may_be_state(state, e)) return false;
+    *e = (err){0};
     NEED(asprintf(&path, "%s.stop", state) >= 0, "out of memory for a path");
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 || err_run(e, "%s: cannot be made: %s", path, strerror(errno));
+    bool ok = fd >= 0 || file_fail(e, path, "cannot be made", errno);
     if (fd >= 0) close(fd);
     if (ok && !is_silent(o))
-        printf("asked     %s\n", journal_is_in_use(state)
-                                     ? "the session closes its positions within a second, and ends"
+        printf("asked     %s: %s\n", state,
+            journal_is_in_use(state) ? "the session closes its positions within a second, and ends"
                                      : "no session runs; the next one closes its positions and ends");
     free(path);
     return ok;

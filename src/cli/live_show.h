@@ -30,17 +30,27 @@ typedef struct {
     const char *state, *trades;  // files, or NULL
 } live_end;
 
+// `held`: the feed begins with bars that warm up.
 void live_show_begin(
-    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds);
+    const cli_options *o, const session *s, const session_options *as, const char *const *feed, int feeds, bool held);
 void live_show_intent(const cli_options *o, const session_intent *i, const session_options *as);
 void live_show_event(const cli_options *o, const live_event *ev, progress *bar);
+// Bars in a row that came late: their number, or, where it is 0, that further ones are only counted.
+void live_show_late(const cli_options *o, int64_t bars, progress *bar);
 void live_show_progress(progress *bar, const session *s, const feed_event *ev);
 void live_show_end(const cli_options *o, session *s, const session_options *as, const live_end *end);
+
+// The state of a run's session where none is named; the caller frees it.
+char *live_default_state(const char *run);
+
+// The state that a word names, itself or by the directory of its run; the caller frees it. ERR_INPUT for a directory
+// that has none.
+bool live_named_state(const char *named, char **state, err *e);
 
 // Shows a journal, of a session that runs or not.
 bool live_show_status(const cli_options *o, const char *state, err *e);
 
-// Asks the session of a state to close its positions and end.
+// Asks the session of a state to close its positions and end. ERR_INPUT for a file that is no state.
 bool live_ask_stop(const cli_options *o, const char *state, err *e);
 
 // Removes a state that nobody wants to keep.

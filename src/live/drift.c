@@ -20,8 +20,11 @@ bool drift_run(journal *j, char **run, err *e) {
     return journal_word(j, "run", run, e);
 }
 
-static const drift_scores unknown = {
-    .log_loss = NAN, .accuracy = NAN, .mcc = NAN, .calibration = NAN, .share = {NAN}, .mae = NAN};
+static drift_scores unknown(void) {
+    drift_scores s = {.log_loss = NAN, .accuracy = NAN, .mcc = NAN, .calibration = NAN, .mae = NAN};
+    for (int k = 0; k < DRIFT_CLASSES_MOST; k++) s.share[k] = NAN;
+    return s;
+}
 
 // Scores of a run on validation
 
@@ -67,7 +70,7 @@ static double score_of(json_t *part, const char *metric) {
 
 bool drift_reference(const char *run, drift_scores *s, err *e) {
     json_t *doc;
-    *s = unknown;
+    *s = unknown();
     if (!results_read(run, RESULTS_EVALUATION, &doc, e)) return false;
     json_t *part = doc ? results_get(doc, "parts.validation") : NULL;
     if (part) {
@@ -171,7 +174,7 @@ static void add_forecast(tally *t, const double *v, const float *target, int64_t
 
 static void finish(const tally *t, drift *d) {
     double n = (double)t->n, gap = 0;
-    d->scores = unknown;
+    d->scores = unknown();
     d->scores.samples = t->n;
     d->deviation = NAN;
     if (!t->n) return;

@@ -159,9 +159,12 @@ static bool take_lock(journal *j, err *e) {
     return ok;
 }
 
-static bool is_ours(journal *j, err *e) {
+// A file without tables is one that may become a state.
+static bool is_ours(journal *j, bool may_be_empty, err *e) {
     live_file_state state = live_file_known(j->file, j->path, e);
     if (state == LIVE_FILE_FAILED) return fail(j, "cannot be read", e);
+    if (state == LIVE_FILE_EMPTY && !may_be_empty)
+        return err_input(e, "%s: is no state of a session: it is empty", j->path);
     return state != LIVE_FILE_FOREIGN;
 }
 
@@ -230,7 +233,7 @@ static bool prepare(journal *j, bool power, err *e) {
     j->patience = BUSY_MS / 1e3;
     sqlite3_busy_handler(j->file, wait_for_lock, j);
     sqlite3_wal_hook(j->file, on_commit, j);
-    if (!is_ours(j, e)) return false;
+    if (!is_ours(j, true, e)) return false;
     if (!execute(j, sql) || !execute(j, schema) || !row_sums_keep(j->file, live_file_tables, LIVE_FILE_TABLES) ||
         !execute(j, "COMMIT"))
         return fail(j, "cannot be written", e);
@@ -312,7 +315,7 @@ journal *journal_read(const char *path, err *e) {
     if (ok && open_to_read(j) != SQLITE_OK) ok = fail(j, "cannot be opened", e);
     if (ok) sqlite3_busy_timeout(j->file, BUSY_MS);
     // A session has looked whether its state is whole, and would wait for a reader that does so on a network disk.
-    if (ok && is_ours(j, e) && (journal_is_in_use(path) || is_whole(j, e))) return j;
+    if (ok && is_ours(j, false, e) && (journal_is_in_use(path) || is_whole(j, e))) return j;
     journal_close(j);
     return NULL;
 }

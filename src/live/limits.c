@@ -84,6 +84,18 @@ limits_verdict limits_feed(const limits *l, limits_state *s, const feed_event *n
     return is_rule ? broken(l, s, rule[note->note], "%.150s", note->text) : LIMITS_FINE;
 }
 
+limits_verdict limits_price(const limits *l, limits_state *s, double price, const char *other) {
+    bool was = s->is_other;
+    double before = s->price, times = LIMITS_PRICE_TIMES;
+    s->is_other = other || (before > 0 && (price >= before * times || price * times <= before));
+    if (!s->is_other) s->price = price;
+    if (was || !s->is_other) return LIMITS_FINE;
+    if (other) return broken(l, s, LIMIT_INSTRUMENT, "%.190s", other);
+    return broken(l, s, LIMIT_INSTRUMENT,
+        "the price went from %.6g to %.6g: unless it did, these are bars of another instrument or in other units",
+        before, price);
+}
+
 limits_verdict limits_stale(const limits *l, limits_state *s, double now, double due) {
     bool was = s->is_stale;
     s->is_stale = l->stale > 0 && due > 0 && now - due >= l->stale;
@@ -184,6 +196,7 @@ static void stand(limits_verdict *v, const limits *l, limits_rule r, const char 
 limits_verdict limits_standing(const limits *l, const limits_state *s) {
     limits_verdict v = LIMITS_FINE;
     if (s->is_stale) stand(&v, l, LIMIT_STALE, "no bar comes");
+    if (s->is_other) stand(&v, l, LIMIT_INSTRUMENT, "the price cannot be of the instrument");
     if (s->day_over) stand(&v, l, LIMIT_DAY_LOSS, "the day's largest loss was reached");
     if (s->ended) stand(&v, l, LIMIT_LOSS, "the largest loss was reached");
     if (!s->stopped) return v;
@@ -193,6 +206,7 @@ limits_verdict limits_standing(const limits *l, const limits_state *s) {
 }
 
 void limits_clear(limits_state *s, int64_t equity) {
-    s->stopped = s->ended = s->day_over = false;
+    s->stopped = s->ended = s->day_over = s->is_other = false;
+    s->price = 0;
     s->start_equity = s->last_equity = s->day_equity = equity;
 }

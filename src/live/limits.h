@@ -31,6 +31,8 @@ typedef struct {
     bool day_over;        // the day's loss was reached, on this day
     bool ended;           // the whole loss was reached
     bool is_stale;        // no bar came for too long, until one comes
+    bool is_other;        // the newest price cannot be of the instrument
+    double price;         // newest close that can; 0: none yet
     bool stopped;         // a rule said stop
     limits_rule stopped_by;
     int64_t broken[LIMITS_RULES];     // times that each rule has been broken
@@ -48,7 +50,7 @@ void limits_begin(limits_state *s);
 typedef struct {
     limits_answer answer;
     limits_rule rule;
-    char text[160];
+    char text[200];
 } limits_verdict;
 
 static const limits_verdict LIMITS_FINE = {LIMITS_PASS, LIMITS_RULES, ""};
@@ -60,6 +62,12 @@ limits_verdict limits_equity(const limits *l, limits_state *s, double now, int64
 
 // A note of the feed that concerns a series: late, doubled, revised, missing, out of order, unreadable.
 limits_verdict limits_feed(const limits *l, limits_state *s, const feed_event *note);
+
+// The close of a bar: `other` says why it cannot be of the instrument, or NULL. So it is where it is LIMITS_PRICE_TIMES
+// times the newest one that can be, or a share of it that is as small. One verdict when it begins; limits_standing
+// keeps it until a price can be of the instrument again.
+enum { LIMITS_PRICE_TIMES = 10 };
+limits_verdict limits_price(const limits *l, limits_state *s, double price, const char *other);
 
 // Time without a bar: `due` is the earliest moment at which a series should have given its next bar, UTC; 0: none is
 // due, as the market is closed. One verdict when it begins; limits_standing keeps it until a bar comes.
@@ -89,11 +97,13 @@ limits_verdict limits_position(
 // only close or shrink are counted but never held back, unless the answer is stop.
 limits_verdict limits_order(const limits *l, limits_state *s, double now, bool shrinks);
 
-// Answers that stand, whatever this bar says: stopped, whole loss, the day over, stale. Answers ignore and note do not
+// Answers that stand, whatever this bar says: stopped, whole loss, the day over, stale, another
+// instrument. Answers ignore and note do not
 // stand.
 limits_verdict limits_standing(const limits *l, const limits_state *s);
 
-// Takes back a stop and a whole loss, at the user's word: the loss is counted from this equity on.
+// Takes back a stop and a whole loss, at the user's word: the loss is counted from this equity on, and the next price
+// is compared with none before.
 void limits_clear(limits_state *s, int64_t equity);
 
 // The state as text of one line (JSON), which the caller frees; and back. limits_load refuses what cannot be a state

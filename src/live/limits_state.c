@@ -30,6 +30,8 @@ char *limits_save(const limits_state *s) {
     json_object_set_new(j, "day_over", json_boolean(s->day_over));
     json_object_set_new(j, "ended", json_boolean(s->ended));
     json_object_set_new(j, "stale", json_boolean(s->is_stale));
+    json_object_set_new(j, "other", json_boolean(s->is_other));
+    json_object_set_new(j, "price", json_real(s->price));
     if (s->stopped) json_object_set_new(j, "stopped_by", json_string(limits_rule_key(s->stopped_by)));
     json_object_set_new(j, "broken", broken_json(s));
     json_object_set_new(j, "machine", json_real(s->machine));
@@ -72,6 +74,16 @@ static bool get_orders(const json_t *j, limits_state *s, err *e) {
     for (int i = 0; i < s->orders; i++)
         if (!get_moment(json_array_get(all, (size_t)i), "orders", &s->order[i], e)) return false;
     return true;
+}
+
+// A state of before this rule has seen no price.
+static bool get_price(const json_t *j, limits_state *s, err *e) {
+    const double most = 1e12;
+    const json_t *at = json_object_get(j, "price");
+    if (!at) return true;
+    s->price = json_number_value(at);
+    if (!json_is_number(at) || !(s->price >= 0 && s->price <= most)) return refuse(e, "price");
+    return get_flag(j, "other", &s->is_other, e);
 }
 
 // The rule of a word; LIMITS_RULES where there is none.
@@ -128,7 +140,7 @@ bool limits_load(limits_state *s, const char *text, size_t bytes, err *e) {
          get_integer(j, "day_equity", &new.day_equity, e) && get_flag(j, "day_over", &new.day_over, e) &&
          get_flag(j, "ended", &new.ended, e) && get_flag(j, "stale", &new.is_stale, e) && get_stop(j, &new, e) &&
          get_broken(j, &new, e) && get_moment(json_object_get(j, "machine"), "machine", &new.machine, e) &&
-         get_orders(j, &new, e);
+         get_orders(j, &new, e) && get_price(j, &new, e);
     json_decref(j);
     if (ok) *s = new;
     return ok;

@@ -99,6 +99,9 @@ static bool is_past(const session *s, int k, const feed_event *ev) {
 static bool take_fine(session *s, int k, const feed_event *ev, err *e) {
     trader *t = &s->trader[k];
     if (!is_past(s, k, ev)) return session_bar(s, k, ev, e);
+    limits_verdict v = session_judge_price(s, k, &ev->bar);
+    if (v.answer >= LIMITS_NOTE && !session_tell(s, k, ev->bar.time, limits_rule_key(v.rule), v.answer, v.text, e))
+        return false;
     session_push(s, k, &ev->bar);
     t->time = ev->bar.time;
     t->end = ev->bar.end;

@@ -304,6 +304,7 @@ static bool take(session *s, deal *d, err *e) {
     d->out.volatility = session_push(s, d->k, b);
     d->verdict = t->before;
     t->before = LIMITS_FINE;
+    judge(s, d, session_judge_price(s, d->k, b));
     judge(s, d, limits_equity(&s->limits, &t->limits, d->ev->at, t->books.equity));
     limits_verdict stands = limits_standing(&s->limits, &t->limits);
     limits_worse(&d->verdict, &stands);

@@ -30,6 +30,14 @@ bool session_open_model(session *s, const trained_options *run, err *e) {
     return true;
 }
 
+limits_verdict session_judge_price(session *s, int k, const bar *b) {
+    trader *t = &s->trader[k];
+    char text[200];
+    const char *symbol = t->symbol[0] ? t->symbol : NULL;
+    bool other = s->trained_on && contract_price_differs(s->trained_on, symbol, b->close, text, sizeof text);
+    return limits_price(&s->limits, &t->limits, b->close, other ? text : NULL);
+}
+
 // The rule of a run that takes over. An account is of one instrument, and so is a rule.
 static bool read_rule(const session *s, const char *run, rule_record *to, err *e) {
     bool there;
@@ -48,13 +56,20 @@ static bool read_rule(const session *s, const char *run, rule_record *to, err *e
 
 bool session_replace(session *s, const char *run, double now, err *e) {
     rule_record rule;
+    contract *on;
     char text[300];
     trained_options as = s->options.run;
     as.run = run;
     s->now = now;
     char weights[WEIGHTS_IDENTITY_ROOM];
-    if (!read_rule(s, run, &rule, e) || !weights_identity(run, weights, e) || !session_open_model(s, &as, e))
+    if (!read_rule(s, run, &rule, e) || !weights_identity(run, weights, e) || !trained_contract(run, &on, e))
         return false;
+    if (!session_open_model(s, &as, e)) {
+        contract_free(on);
+        return false;
+    }
+    contract_free(s->trained_on);
+    s->trained_on = on;
     memcpy(s->weights, weights, sizeof weights);
     for (int k = 0; k < s->traders; k++) s->trader[k].record = rule;
     snprintf(text, sizeof text, "%.200s answers from here on", run);

@@ -68,6 +68,7 @@ static void lift_limits(session *s, const task *t) {
     if (!task_key_given(t, "live.max_loss")) l->max_loss = 0;
     if (!task_key_given(t, "live.max_orders")) l->max_orders = 0;
     if (!task_key_given(t, "live.outside_share")) l->outside_share = 1;
+    if (!task_key_given(t, "live.answer.instrument")) l->answer[LIMIT_INSTRUMENT] = LIMITS_NOTE;
 }
 
 static char *copy_text(const char *text) {
@@ -173,17 +174,38 @@ static bool make_board(session *s, err *e) {
     return s->board != NULL;
 }
 
+typedef struct {
+    const task *task;
+    err *why;
+} key_judge;
+
+static void refuse_unused(void *arg, const told_key *k) {
+    const key_judge *j = arg;
+    if (j->why->kind || !backtest_work_unused(j->task, k)) return;
+    err_input(j->why, "%s: has no effect on a session: %s; leave it out", k->key, k->text);
+}
+
+// A key without effect may be trusted to have one.
+static bool check_unused(const task *t, err *e) {
+    err why = {0};
+    task_each_key(t, refuse_unused, &(key_judge){t, &why});
+    if (why.kind) *e = why;
+    return !why.kind;
+}
+
 // The run on its own data, which are closed again once the session has begun.
 static bool open_own(session *s, err *e) {
     const session_options *o = &s->options;
     trained_options as = o->run;
     s->by_agent = trained_is_agent(o->run.run);
     if (!s->by_agent) {
+        if (!backtest_work_keys(&o->run, "session", e)) return false;
         as.part = "validation";
         s->task = &s->own.task;
-        return s->owns = trained_open(&s->own, &as, e);
+        s->owns = trained_open(&s->own, &as, e);
+        return s->owns && check_unused(s->task, e);
     }
-    if (!agent_backtest_keys(&o->run, e)) return false;
+    if (!agent_backtest_keys(&o->run, "session", e)) return false;
     as.live = true;
     s->task = &s->own_agent.task.world.task;
     s->owns = trained_agent_open(&s->own_agent, &as, e);
@@ -210,6 +232,7 @@ session *session_open(const session_options *o, const session_listener *l, err *
     s->options = *o;
     s->listener = *l;
     bool ok = prepare(s, e) && (s->by_agent ? session_open_agent(s, e) : session_open_model(s, &o->run, e));
+    ok = ok && trained_contract(o->run.run, &s->trained_on, e);
     if (ok && restore(s, &s->cold, e)) return s;
     session_close(s);
     return NULL;
@@ -251,6 +274,7 @@ void session_close(session *s) {
     free(s->trader);
     session_close_model(s);
     live_agent_close(s->agent);
+    contract_free(s->trained_on);
     journal_close(s->journal);
     board_free(s->board);
     hours_free(s->hours);

@@ -51,8 +51,9 @@ struct session {
     bool owns, cold;
     session_listener listener;
     board *board;
-    live_model *model; // stays where it is, until another takes its place
-    live_agent *agent; // in place of a model
+    contract *trained_on; // of the weights; NULL: they carry none
+    live_model *model;    // stays where it is, until another takes its place
+    live_agent *agent;    // in place of a model
     journal *journal;
     hours *hours; // of the instruments, where days end in the account or orders fill at quotes
     limits limits;
@@ -102,6 +103,9 @@ bool session_is_ready(const session *s, int k);
 
 // The position that stays as it is.
 account_order session_keep_position(const account *a);
+
+// The close of a bar, as that of the instrument that was trained on.
+limits_verdict session_judge_price(session *s, int k, const bar *b);
 
 // Warms up: from the run's data, or from files.
 bool session_warm_data(session *s, const dataset *d, int64_t until, err *e);

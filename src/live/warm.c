@@ -46,6 +46,7 @@ static bool push_all(session *s, int k, lane_bars *l, int64_t until, err *e) {
         if (i % BETWEEN == 0 && !stop_go_on(e)) return false;
         for (int f = 1; f < s->frames; f++) wait_for(s, k, f, &l[f], b.end);
         session_push(s, k, &b);
+        if (!t->kept) t->limits.price = b.close;
         t->time = b.time;
         t->end = b.end;
         t->warmed++;

@@ -127,12 +127,12 @@ bool agent_backtest_trade(backtested *b, trained_agent *t, const char *symbol, c
 
 // Opening
 
-bool agent_backtest_keys(const trained_options *o, err *e) {
+bool agent_backtest_keys(const trained_options *o, const char *what, err *e) {
     for (int i = 0; i < o->override_count; i++)
         if (strncmp(o->overrides[i], "signal.", 7) == 0)
             return err_input(
                 e, "%.200s: has no effect on an agent, which decides by itself; leave it out", o->overrides[i]);
-    return backtest_work_keys(o, e);
+    return backtest_work_keys(o, what, e);
 }
 
 static bool check_options(const backtest_run_options *o, err *e) {
@@ -196,6 +196,6 @@ static bool trade_file(backtested *b, const backtest_run_options *o, err *e) {
 
 bool agent_backtest_make(backtested *b, const backtest_run_options *o, err *e) {
     *b = (backtested){0};
-    if (!check_options(o, e) || !agent_backtest_keys(&o->run, e)) return false;
+    if (!check_options(o, e) || !agent_backtest_keys(&o->run, "backtest", e)) return false;
     return o->bars ? trade_file(b, o, e) : trade(b, o, e);
 }

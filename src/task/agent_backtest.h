@@ -22,8 +22,8 @@ bool agent_backtest_run(backtested *b, const trained_agent *t, const agent_pass 
 
 // Steps that backtests of agents share.
 
-// ERR_INPUT where an override is of a rule, which an agent does not have, or was for the training.
-bool agent_backtest_keys(const trained_options *o, err *e);
+// ERR_INPUT where an override is of a rule, which an agent does not have, or was for the training (backtest_work_keys).
+bool agent_backtest_keys(const trained_options *o, const char *what, err *e);
 
 // Takes over what is told about an agent and its data; `run` is the directory beside which trials are looked for, NULL:
 // none are.

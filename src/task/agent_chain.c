@@ -190,7 +190,7 @@ static bool play_all(chain *x, err *e) {
 }
 
 bool agent_chain_trade(const agent_chain *c, backtested_walk *w, err *e) {
-    if (!agent_backtest_keys(&c->o->run, e)) return false;
+    if (!agent_backtest_keys(&c->o->run, "backtest", e)) return false;
     chain *x = calloc(1, sizeof *x);
     if (!x) return err_run(e, "no memory for the agents of a walk");
     x->c = c;

@@ -79,7 +79,7 @@ bool backtest_run_make(backtested *b, const backtest_run_options *o, err *e) {
     trained_options own = o->run;
     trained t;
     *b = (backtested){0};
-    if (!check_part(o, e) || !backtest_work_keys(&o->run, e)) return false;
+    if (!check_part(o, e) || !backtest_work_keys(&o->run, "backtest", e)) return false;
     own.data = NULL;
     if (!is_own_part(o)) own.part = "validation";
     bool ok = false;

@@ -208,7 +208,7 @@ static bool trade_paths(backtested_walk *w, const backtest_run_options *o, const
 bool backtest_walk_make(backtested_walk *w, const backtest_run_options *o, err *e) {
     source s = {0};
     *w = (backtested_walk){0};
-    bool ok = check_options(o, e) && backtest_work_keys(&o->run, e) && open_folds(o, &s, e) &&
+    bool ok = check_options(o, e) && backtest_work_keys(&o->run, "backtest", e) && open_folds(o, &s, e) &&
               (s.folds.paths ? trade_paths(w, o, &s, e) : trade_folds(w, o, &s, e));
     scheme_done(&s.folds);
     dataset_free(s.data);

@@ -1,6 +1,5 @@
 #include "task/backtest_work.h"
 
-#include "task/keys.h"
 #include "task/trials.h"
 
 #include <math.h>
@@ -70,6 +69,8 @@ bool backtest_work_rule(rule_record *r, account_terms *terms, trained *t, const 
 
 // Keys
 
+static const char read_as[] = "read as ";
+
 // True for a key that was for the training.
 static bool is_trained(const char *key) {
     static const char *const sections[] = {"train.", "model.", "walk.", "run."};
@@ -78,13 +79,11 @@ static bool is_trained(const char *key) {
     return false;
 }
 
-bool backtest_work_keys(const trained_options *o, err *e) {
+bool backtest_work_keys(const trained_options *o, const char *what, err *e) {
     for (int i = 0; i < o->override_count; i++)
         if (is_trained(o->overrides[i]))
-            return err_input(e,
-                "%.200s: has no effect on a backtest, which takes a run as it was trained; keys of account, signal, "
-                "report and data have",
-                o->overrides[i]);
+            return err_input(e, "%.200s: has no effect on a %s, which takes a run as it was trained; leave it out",
+                o->overrides[i], what);
     return true;
 }
 
@@ -93,16 +92,21 @@ typedef struct {
     backtested *to;
 } noter;
 
-// Other names of keys are told as well where the key was for the training.
+static bool is_other_name(const told_key *k) {
+    return strncmp(k->text, read_as, sizeof read_as - 1) == 0;
+}
+
+bool backtest_work_unused(const task *t, const told_key *k) {
+    return task_key_given(t, k->key) && (!is_other_name(k) || is_trained(k->text + sizeof read_as - 1));
+}
+
 static void note_unused(void *arg, const told_key *k) {
-    static const char as[] = "read as ";
     const noter *n = arg;
     char *text = n->to->unused;
-    size_t used = strlen(text), named = sizeof as - 1;
-    bool other = strncmp(k->text, as, named) == 0;
-    if (!task_key_given(n->task, k->key) || (other && !is_trained(k->text + named))) return;
+    size_t used = strlen(text);
+    if (!backtest_work_unused(n->task, k)) return;
     snprintf(text + used, sizeof n->to->unused - used, "%s%s: %s%s", used ? "; " : "", k->key, k->text,
-        other ? ", which has no effect on a backtest" : "");
+        is_other_name(k) ? ", which has no effect on a backtest" : "");
 }
 
 bool backtest_work_about(backtested *b, const trained *t, const char *run, err *e) {

@@ -4,6 +4,7 @@
 
 #include "backtest/judge.h"
 #include "task/backtest_run.h"
+#include "task/keys.h"
 
 // Reads the account and makes the rule of opened weights from their own data, whose split must have a validation part:
 // a threshold that is to be fitted is fitted there. `run` is their directory.
@@ -15,8 +16,11 @@ void backtest_work_cut(const market *m, int64_t from, int64_t to, quotes *q, fol
 // ERR_INPUT for a fold whose tests lie between its training data.
 bool backtest_work_tradable(const trained *t, const char *run, err *e);
 
-// ERR_INPUT where an override is of a key that was for the training.
-bool backtest_work_keys(const trained_options *o, err *e);
+// ERR_INPUT where an override is of a key that was for the training: it has no effect on a `what`, "backtest".
+bool backtest_work_keys(const trained_options *o, const char *what, err *e);
+
+// True where a key that is told (task/keys.h) is an override without effect, also by another name of such a key.
+bool backtest_work_unused(const task *t, const told_key *k);
 
 // Takes over the data's name, overrides without effect, warnings and number of trials.
 bool backtest_work_about(backtested *b, const trained *t, const char *run, err *e);

@@ -102,6 +102,9 @@ bool contract_symbols_differ(const contract *weights, const contract *data, char
 enum { CONTRACT_PRICE_TIMES = 4 };
 bool contract_price_is_odd(const contract *weights, const char *symbol, double price);
 
+// True where a price is odd; `text` gets that in words.
+bool contract_price_differs(const contract *weights, const char *symbol, double price, char *text, size_t room);
+
 // True where more than half of an instrument's prices at these samples are odd: bars of another instrument, or in other
 // units.
 bool contract_prices_differ(

@@ -8,6 +8,8 @@
 
 enum { SYMBOL_ROOM = 32 };
 
+static const char doubt[] = "unless the price went so far, these are bars of another instrument or in other units";
+
 // Prices
 
 // Place of an instrument among those of the weights: one without a name is the only one. -1: not known.
@@ -32,6 +34,13 @@ bool contract_price_is_odd(const contract *weights, const char *symbol, double p
     double low, high;
     return range_of(weights, symbol, &low, &high) &&
            !(price * CONTRACT_PRICE_TIMES >= low && price <= high * CONTRACT_PRICE_TIMES);
+}
+
+bool contract_price_differs(const contract *weights, const char *symbol, double price, char *text, size_t room) {
+    double low, high;
+    if (!contract_price_is_odd(weights, symbol, price) || !range_of(weights, symbol, &low, &high)) return false;
+    snprintf(text, room, "the price is %.6g, those of the training are from %.6g to %.6g: %s", price, low, high, doubt);
+    return true;
 }
 
 static const char *name_of(const dataset *d, int64_t series) {
@@ -68,10 +77,8 @@ bool contract_prices_differ(
     bool differ = k < series && range_of(weights, name_of(data, k), &low, &high);
     if (differ) {
         const char *name = name_of(data, k);
-        snprintf(text, room,
-            "prices of %.100s%s%s are from %.6g to %.6g, those of the training from %.6g to %.6g: unless the price "
-            "went so far, these are bars of another instrument or in other units",
-            data->name, name ? ", " : "", name ? name : "", seen[k].low, seen[k].high, low, high);
+        snprintf(text, room, "prices of %.100s%s%s are from %.6g to %.6g, those of the training from %.6g to %.6g: %s",
+            data->name, name ? ", " : "", name ? name : "", seen[k].low, seen[k].high, low, high, doubt);
         term_one_line(text);
     }
     free(seen);

@@ -159,7 +159,7 @@ bool sweep_run(swept *s, const backtest_run_options *o, const grid *g, pool *p, 
     trained_options as = o->run;
     trained t;
     *s = (swept){0};
-    if (!check_options(o, e) || !check_keys(g, e) || !backtest_work_keys(&as, e)) return false;
+    if (!check_options(o, e) || !check_keys(g, e) || !backtest_work_keys(&as, "backtest", e)) return false;
     if (!as.part) as.part = "validation";
     if (!trained_open(&t, &as, e)) return false;
     bool ok = make(s, &t, o, g, p, e);

@@ -179,6 +179,20 @@ bool trained_has_ended(const trained_options *o, err *e) {
     return err_input(e, "%s: is not trained to its end", o->run);
 }
 
+bool trained_contract(const char *run, contract **c, err *e) {
+    int members;
+    char *dir = NULL, *weights = NULL;
+    *c = NULL;
+    if (!members_of(run, &members, e)) return false;
+    bool ok = members ? trained_members_find(run, members, &dir, &weights, e) : trained_find(run, &dir, &weights, e);
+    safetensors *f = ok ? weights_open(weights, e) : NULL;
+    ok = f && contract_read(c, f, weights, e);
+    safetensors_close(f);
+    free(dir);
+    free(weights);
+    return ok;
+}
+
 bool trained_open(trained *t, const trained_options *o, err *e) {
     *t = (trained){0};
     char *dir = NULL, *weights = NULL;

@@ -47,6 +47,9 @@ char *trained_dir(const char *word);
 // on failure. ERR_INPUT where there are none.
 bool trained_find(const char *word, char **dir, char **weights, err *e);
 
+// The contract of a run's weights, of the first member's of an ensemble; NULL in `*c` where they carry none.
+bool trained_contract(const char *run, contract **c, err *e);
+
 // False, with ERR_INPUT, where options ask for a finished run and it is none.
 bool trained_has_ended(const trained_options *o, err *e);
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -198,6 +199,40 @@ static void lines_are_bars_too(void **state) {
     kept_same("whole.db", "lines.db");
 }
 
+// Bars that a growing file holds warm up: what is needed before the first answer says so.
+static void bars_of_a_growing_file_warm_up(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    pid_t child = program_start(
+        "out", (const char *const[]){"live", "mlp", "--feed", "b.csv", "--history", "none", "--state", "s.db", NULL});
+    wait_for("out", "signal ");
+    kill(child, SIGTERM);
+    assert_int_equal(program_finish(child), 0);
+    matches("out",
+        "\nposition +begins with the feed; about [0-9]+ bars are needed before the first answer, those that the "
+        "feed holds included\n");
+    assert_int_equal(RUN("live", "mlp", "--feed", "replay:b.csv", "--history", "none"), 0);
+    matches("out", "\nposition +begins with the feed; about [0-9]+ bars are needed before the first answer\n");
+}
+
+// Bars of the past all come late: a few lines, what to do, and their number; the state has each.
+static void late_bars_are_told_a_few_times(void **state) {
+    (void)state;
+    int lines = 0;
+    char line[300];
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    snprintf(line, sizeof line, "head -n 301 b.csv | %s live mlp --feed - --history none --state s.db > out 2> err",
+        TRADEWIND_BINARY);
+    assert_int_equal(system(line), 0);
+    char *text = slurp("out");
+    for (const char *to = text; (to = strstr(to, "\nlate ")); to++) lines++;
+    free(text);
+    assert_int_equal(lines, 5);
+    matches("out", "\nlate +further [^\n]*--feed replay:FILE[^\n]* live\\.late=none live\\.stale=none\n");
+    matches("out", "\nlate +300 bars in a row; ");
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM events WHERE kind = 'late'"), 300);
+}
+
 static void intents_are_lines(void **state) {
     (void)state;
     train("mlp", "kind: mlp, widths: '8'", barrier, "");
@@ -230,6 +265,8 @@ static void mistakes_are_told(void **state) {
     assert_int_equal(REPLAY("mlp", "--state", "b.csv"), 2);
     matches("err", "b\\.csv: is damaged, or no state of a session");
     assert_int_equal(RUN("live", "--status", "nothing.db"), 2);
+    complains(REPLAY("mlp", "train.epochs=2"), "train\\.epochs=2: has no effect on a session, .*");
+    complains(REPLAY("mlp", "num_epochs=9"), "num_epochs: has no effect on a session: read as train\\.epochs; .*");
     complains(REPLAY("mlp", "--model-dir", "nowhere"), ".*--model-dir nowhere: there is no such directory; .*");
     complains(REPLAY("mlp", "--model-dir", "b.csv"), ".*--model-dir b\\.csv: there is no such directory; .*");
 }
@@ -247,13 +284,39 @@ static void it_is_stopped_and_cleared(void **state) {
     bar *more = walk_bars(N + 50, SPAN, 5);
     put_bars("b.csv", more, 0, N + 50);
     free(more);
-    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db"), 0);
+    assert_int_equal(RUN("live", "mlp", "--feed", "replay:b.csv", "--history", "none", "--state", "s.db"), 0);
+    matches("out", "\nstate +s\\.db; the same command with --clear goes on from here\nstopped +by the rule kill; `");
     assert_int_equal(kept_number("s.db", "SELECT units FROM books"), 0);
     assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db"), 2);
     matches("err", "was stopped");
     assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "s.db", "--clear"), 0);
     assert_int_equal(kept_number("s.db", "SELECT count(*) FROM decisions"), N + 50);
     walk_put("b.csv", N, SPAN, 5);
+}
+
+// A run's directory stands for its state, and what is no state is refused with nothing written.
+static void a_kill_switch_knows_a_state(void **state) {
+    (void)state;
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    complains(RUN("live", "--stop", "mlp"), ".*mlp: no session has kept a state in this directory; .*--state.*");
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "mlp/live.db"), 0);
+    static const char *const others[] = {"mlp/config.yaml", "b.csv", "mlp/run.db", "nothing.db", "empty.db", "pipe"};
+    put_text("empty.db", "");
+    assert_int_equal(mkfifo("pipe", 0666), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char path[64];
+        complains(RUN("live", "--stop", others[i]), ".*");
+        snprintf(path, sizeof path, "%s.stop", others[i]);
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+    assert_int_equal(RUN("live", "--status", "mlp"), 0);
+    matches("out", "^state +mlp/live\\.db, no session runs\n");
+    assert_int_equal(RUN("live", "--drift", "mlp"), 0);
+    matches("out", "^state +mlp/live\\.db\ndrift ");
+    matches("out", "\n +answers UP +[0-9.]+ +-\n.*`tradewind evaluate [^ ]*mlp --part validation` makes them\n$");
+    assert_int_equal(RUN("live", "--stop", "mlp"), 0);
+    matches("out", "^asked +mlp/live\\.db: no session runs; ");
+    assert_int_equal(access("mlp/live.db.stop", F_OK), 0);
 }
 
 // Two instruments in one process, each with its own account: those of two backtests.
@@ -319,6 +382,8 @@ static void bars_of_another_name_are_told(void **state) {
                          "train: {epochs: 1, batch_size: 128}\nrun: {dir: gold}\nsignal: {threshold: 0.34}\n");
     assert_int_equal(RUN("import", "gold.csv", "-o", "gold.npz", "-q"), 0);
     assert_int_equal(RUN("train", "run.yaml", "-q", "--device", "cpu"), 0);
+    complains(RUN("live", "gold", "--feed", "replay:gold.csv", "-q", "data.label.up=3"),
+        "data\\.label\\.up: has no effect on a session: .*; leave it out");
     complains(RUN("live", "gold", "--feed", "replay:other.csv", "-q"),
         ".*none of the bars are wanted: they are of GOLD\\.m, and those of GOLD are wanted; .*");
     char line[300];
@@ -331,6 +396,52 @@ static void bars_of_another_name_are_told(void **state) {
     assert_int_equal(WEXITSTATUS(system(line)), 0);
     assert_int_equal(kept_number("h.db", "SELECT count(*) FROM events WHERE kind = 'unwanted'"), 0);
     assert_true(kept_number("h.db", "SELECT count(*) FROM decisions") > 0);
+}
+
+static int run_lines(const char *command) {
+    char line[600];
+    snprintf(line, sizeof line, "%s %s > out 2> err", TRADEWIND_BINARY, command);
+    return WEXITSTATUS(system(line));
+}
+
+// Bars that no name tells apart from those of the training: a replay warns and is a backtest, a feed is not traded on
+// unless its rule says so.
+static void prices_of_another_instrument_are_told(void **state) {
+    (void)state;
+    static const char told[] =
+        "SELECT count(*) FROM events WHERE kind = 'instrument' AND text LIKE 'the price is %, those "
+        "of the training are from %: unless the price went so far, these are bars of another%'";
+    bar *all = walk_bars(N, SPAN, 5);
+    for (bar *b = all; b < all + N; b++) {
+        b->open *= 1e-3;
+        b->high *= 1e-3;
+        b->low *= 1e-3;
+        b->close *= 1e-3;
+    }
+    put_bars("other.csv", all, 0, N);
+    free(all);
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    assert_int_equal(
+        RUN("backtest", "mlp", "--bars", "other.csv", "--trades", "bt.csv", "-q", "signal.threshold=0.2"), 0);
+    assert_int_equal(run_lines("live mlp --feed replay:other.csv --history none --trades lv.csv --state r.db "
+                               "signal.threshold=0.2"),
+        0);
+    same_bytes("bt.csv", "lv.csv");
+    matches("err", "instrument [^\n]*note: the price is ");
+    assert_int_equal(kept_number("r.db", told), 1);
+    static const char feed[] =
+        "live mlp --feed - --history none live.late=none live.stale=none live.outside_share=none "
+        "signal.threshold=0.2 --state %s.db live.answer.instrument=%s < other.csv";
+    for (int k = 0; k < 2; k++) {
+        char line[300], state_of[8];
+        const char *answer = k ? "note" : "flat";
+        snprintf(line, sizeof line, feed, answer, answer);
+        snprintf(state_of, sizeof state_of, "%s.db", answer);
+        assert_int_equal(run_lines(line), 0);
+        matches("out", "\ninstrument [^\n]*: the price is ");
+        assert_int_equal(kept_number(state_of, told), 1);
+        assert_int_equal(kept_number(state_of, "SELECT count(*) > 0 FROM intents"), k);
+    }
 }
 
 // A newer run that has passed takes over; one that has not does not.
@@ -372,11 +483,15 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_runs_data_are_the_history, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_session_goes_on, setup, support_leave),
         cmocka_unit_test_setup_teardown(lines_are_bars_too, setup, support_leave),
+        cmocka_unit_test_setup_teardown(bars_of_a_growing_file_warm_up, setup, support_leave),
+        cmocka_unit_test_setup_teardown(late_bars_are_told_a_few_times, setup, support_leave),
         cmocka_unit_test_setup_teardown(intents_are_lines, setup, support_leave),
         cmocka_unit_test_setup_teardown(it_is_stopped_and_cleared, setup, support_leave),
+        cmocka_unit_test_setup_teardown(a_kill_switch_knows_a_state, setup, support_leave),
         cmocka_unit_test_setup_teardown(several_are_traded_at_once, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_newer_model_takes_over, setup, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_told, setup, support_leave),
+        cmocka_unit_test_setup_teardown(prices_of_another_instrument_are_told, setup, support_leave),
         cmocka_unit_test_setup_teardown(bars_of_another_name_are_told, setup, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -377,6 +377,9 @@ static void a_read_only_state_is_told(void **state) {
     matches("i.jsonl", "^\\{\"id\":[0-9]+,\"symbol\":\"\",\"position\":0.0,[^\n]*\n$");
     snprintf(line, sizeof line, "%s live --status closed/k.db", TRADEWIND_BINARY);
     assert_true(in_closed_folder(line, &status) && status == 0 && file_holds("out", "no session runs"));
+    snprintf(line, sizeof line, "%s live --stop closed/k.db", TRADEWIND_BINARY);
+    assert_true(in_closed_folder(line, &status) && status == 2);
+    matches("err", "^tradewind: closed/k\\.db\\.stop: cannot be made: Read-only file system[^\n]*\n$");
     snprintf(
         line, sizeof line, "%s live mlp --feed replay:b.csv -q --history none --state closed/new.db", TRADEWIND_BINARY);
     assert_true(in_closed_folder(line, &status) && status == 2);

@@ -80,7 +80,7 @@ static void scores_are_those_of_the_labels(void **state) {
     support_ok(drift_make(j, "GOLD", 5, NULL, &d, &e), &e);
     assert_true(d.answers == 5 && d.scores.samples == 4 && d.decisions == 5 && d.outside == 0);
     support_ok(drift_make(j, "SILVER", 5, NULL, &d, &e), &e);
-    assert_true(d.answers == 0 && isnan(d.scores.log_loss));
+    assert_true(d.answers == 0 && isnan(d.scores.log_loss) && isnan(d.scores.share[2]));
     char *run;
     support_ok(drift_run(j, &run, &e), &e);
     assert_string_equal(run, "run");
@@ -101,6 +101,7 @@ static void validation_is_compared_with(void **state) {
     assert_int_equal(mkdir("run", 0777), 0);
     support_ok(drift_reference("run", &then, &e), &e);
     assert_true(isnan(then.log_loss)); // nothing was evaluated
+    for (int k = 0; k < 3; k++) assert_true(isnan(then.share[k]));
     support_put("run/evaluation.json", text, strlen(text));
     support_ok(drift_reference("run", &then, &e), &e);
     assert_true(then.samples == 4000 && then.log_loss == 0.25 && then.mcc == 0.5 && isnan(then.accuracy));

@@ -204,6 +204,31 @@ static void stale_feed_stands_until_a_bar(void **state) {
     is_fine(limits_stale(&l, &s, noon + 9999, noon));
 }
 
+static void price_of_another_instrument_stands(void **state) {
+    (void)state;
+    limits l = limits_of("live: {}\n");
+    limits_state s = begun(), back;
+    err e = {0};
+    is_fine(limits_price(&l, &s, 1500, NULL));
+    is_fine(limits_price(&l, &s, 14999, NULL));
+    is_fine(limits_price(&l, &s, 1500, NULL));
+    says(&s, limits_price(&l, &s, 150, NULL), LIMIT_INSTRUMENT, LIMITS_FLAT, 1);
+    is_fine(limits_price(&l, &s, 1.1, NULL)); // said once
+    assert_int_equal(limits_standing(&l, &s).answer, LIMITS_FLAT);
+    char *text = limits_save(&s);
+    support_ok(limits_load(&back, text, strlen(text), &e), &e);
+    assert_true(back.is_other && back.price == 1500);
+    free(text);
+    is_fine(limits_price(&l, &s, 1400, NULL));
+    is_fine(limits_standing(&l, &s));
+    says(&s, limits_price(&l, &s, 14000, NULL), LIMIT_INSTRUMENT, LIMITS_FLAT, 2);
+    limits_clear(&s, 1);
+    is_fine(limits_price(&l, &s, 14000, NULL));
+    says(&s, limits_price(&l, &s, 14000, "as it was"), LIMIT_INSTRUMENT, LIMITS_FLAT, 3);
+    l.answer[LIMIT_INSTRUMENT] = LIMITS_NOTE;
+    is_fine(limits_standing(&l, &s));
+}
+
 static void clock_jumps_are_seen(void **state) {
     (void)state;
     limits l = limits_of("live: {clock_jump: 5}\n");
@@ -317,7 +342,8 @@ static void damaged_states_are_refused(void **state) {
     for (size_t cut = 0; cut < n; cut++) assert_false(limits_load(&s, text, cut, &e));
     static const char *const bad[][2] = {{"\"format\":1", "\"format\":2"}, {"\"ended\":false", "\"ended\":3"},
         {"\"orders\":[0.0]", "\"orders\":[1e300]"}, {"\"orders\":[0.0]", "\"orders\":7"},
-        {"\"broken\":{}", "\"broken\":{\"late\":-1}"}, {"\"start_equity\":0", "\"start_equity\":0.5"}};
+        {"\"broken\":{}", "\"broken\":{\"late\":-1}"}, {"\"start_equity\":0", "\"start_equity\":0.5"},
+        {"\"price\":0.0", "\"price\":-1"}, {"\"other\":false", "\"other\":1"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char other[4096];
         const char *at = strstr(text, bad[i][0]);
@@ -339,6 +365,7 @@ int main(void) {
         cmocka_unit_test(whole_loss_stops_for_good),
         cmocka_unit_test(orders_of_a_minute_are_counted),
         cmocka_unit_test(stale_feed_stands_until_a_bar),
+        cmocka_unit_test(price_of_another_instrument_stands),
         cmocka_unit_test(clock_jumps_are_seen),
         cmocka_unit_test(notes_of_the_feed_have_answers),
         cmocka_unit_test(answers_are_finite),

@@ -384,6 +384,40 @@ static void a_lock_of_seconds_is_waited_for(void **state) {
     close_desk(&d);
 }
 
+// Makes prices of a stretch of bars those of another instrument.
+static void move_prices(desk *d, int from, int count, double by) {
+    for (bar *b = d->all + from; b < d->all + from + count; b++) {
+        b->open *= by;
+        b->high *= by;
+        b->low *= by;
+        b->close *= by;
+    }
+}
+
+// Prices of another instrument are told once, close what is held, and open nothing, also behind a restart.
+static void prices_of_another_instrument_close(void **state) {
+    (void)state;
+    desk d = {0};
+    open_desk(&d, "live.max_day_loss=none live.max_loss=none live.outside_share=none");
+    go_behind_rest(&d);
+    int at = d.at;
+    move_prices(&d, at, 20, 0.1);
+    push(&d);
+    assert_int_equal(events("instrument", "flat"), 1);
+    int intents = d.intents;
+    for (int i = 0; i < 9; i++) push(&d);
+    assert_true(!held(&d) && d.intents == intents);
+    bar *kept = d.all;
+    session_close(d.s);
+    d.all = kept;
+    open_desk(&d, "live.max_day_loss=none live.max_loss=none live.outside_share=none");
+    for (int i = 0; i < 10; i++) push(&d);
+    assert_true(d.intents == 0 && !held(&d) && events("instrument", "flat") == 1);
+    for (int i = 0; i < 12 && !d.intents; i++) push(&d);
+    assert_true(d.intents > 0);
+    close_desk(&d);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
 
 int main(void) {
@@ -396,6 +430,7 @@ int main(void) {
         TEST(quotes_of_behind_a_late_bar_fill_nothing),
         TEST(notes_of_quotes_are_of_their_instrument),
         TEST(a_lock_of_seconds_is_waited_for),
+        TEST(prices_of_another_instrument_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

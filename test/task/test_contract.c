@@ -199,6 +199,10 @@ static void odd_prices_are_told(void **state) {
     assert_true(contract_prices_differ(c, &d, &all, text, sizeof text));
     assert_string_equal(text, "prices of gold.npz are from 1.1 to 1.3, those of the training from 1200 to 2000: unless "
                               "the price went so far, these are bars of another instrument or in other units");
+    assert_false(contract_price_differs(c, NULL, 300, text, sizeof text));
+    assert_true(contract_price_differs(c, NULL, 1.1, text, sizeof text));
+    assert_string_equal(text, "the price is 1.1, those of the training are from 1200 to 2000: unless the price went so "
+                              "far, these are bars of another instrument or in other units");
     contract_free(c);
     c = contract_of(&d, 50, 20); // weights of before, which say nothing of prices
     assert_false(contract_price_is_odd(c, NULL, 1) || contract_prices_differ(c, &d, &all, text, sizeof text));
