@@ -7,7 +7,7 @@
 #
 # The run writes by the clock: its clock is one that goes by readings (FAULT_CLOCK in test/fault/shim.c), so that the
 # nth call is the same call in every run. The monitor, a thread that sleeps by the real clock, is off. Not compared:
-# futex, whose calls depend on which of two threads comes first.
+# futex and sched_yield, whose calls depend on which of two threads comes first.
 set -euo pipefail
 
 [ $# -ge 1 ] || { echo "usage: bench/watched_run.sh BUILD [EPOCHS]" >&2; exit 2; }
@@ -31,6 +31,7 @@ cd "$tmp"
 
 # train NAME: the run, with each call in the file NAME.calls.
 train() {
+    mkdir -p runs/one # views come before it
     strace -f -o "$1.calls" -E LD_PRELOAD="$build/fault_shim.so" -E FAULT_CLOCK=2000 "$build/tradewind" train \
         "$examples/quickstart.yaml" -q --device cpu --threads 1 run.dir=runs/one data.synthetic.bars=8000 \
         train.epochs="$epochs" train.patience="$epochs" gpu_optimization.memory_monitoring=false
@@ -47,7 +48,7 @@ page() {
 }
 
 start_watchers() {
-    mkdir -p runs/one # a view may come before its run
+    mkdir -p runs/one
     for i in 1 2 3 4 5 6; do looks $i & pids+=($!); done
     tmux -L $server new-session -d -x 80 -y 24 "echo \$\$ >view.pid; exec $build/tradewind watch runs/one"
     "$build/tradewind" watch runs --web 0 --json >url & pids+=($!)
@@ -60,7 +61,7 @@ start_watchers() {
 
 # counts NAME: "CALL COUNT" of each kind; the second half of a call that was interrupted is none.
 counts() {
-    sed -E 's/^[0-9]+ +//; /^<\.\.\./d; /^[+-]/d; s/\(.*//' "$1.calls" | grep -vx futex | sort | uniq -c | awk '{ print $2, $1 }'
+    sed -E 's/^[0-9]+ +//; /^<\.\.\./d; /^[+-]/d; s/\(.*//' "$1.calls" | grep -vxE 'futex|sched_yield' | sort | uniq -c | awk '{ print $2, $1 }'
 }
 
 fail() { echo "watched_run: $*"; failed=1; }
