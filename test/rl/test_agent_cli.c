@@ -114,7 +114,7 @@ static void other_commands_know_agents(void **state) {
     refuses(RUN("predict", "made", "-o", "p.csv"),
         "made/best.safetensors: is an agent of cartpole, which has no bars to answer for");
     refuses(RUN("backtest", "made"), "made: is an agent of cartpole, which has no bars to trade on");
-    refuses(RUN("tune", "run.yaml"), "not for agents yet");
+    refuses(RUN("tune", "run.yaml"), "not for agents; train, plan, ");
     refuses(RUN("evaluate", "made", "--part", "test"), "--part: the environment of this run, cartpole, has no data");
     refuses(
         RUN("evaluate", "made", "agent.env=cartpole_positions"), "was trained in cartpole, not in cartpole_positions");
