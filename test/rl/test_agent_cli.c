@@ -300,6 +300,7 @@ static void bad_input_is_told(void **state) {
         {"agent.batch_size=48",
             "agent.batch_size: a rollout of 4 environments x 16 steps is 64 rows, which minibatches "
             "of 48 do not divide"},
+        {"gpu_optimization.gradient_accumulation_steps=3", "minibatches of 96, 3 micro-batches of 32, do not divide"},
         {"agent.noise=state", "agent.noise: cartpole has choices"},
         {"agent.actions=continuous", "agent.actions: cartpole has choices, not numbers, as actions; leave it out"},
         {"agent.env=mountain", "agent.env: must be .*cartpole.*, not mountain"},
