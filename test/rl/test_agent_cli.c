@@ -211,7 +211,7 @@ static void what_differs_is_refused_by_key(void **state) {
     assert_true(file_holds("made/config.yaml", "total_timesteps: 704"));
     assert_int_equal(train("run.dir=falls", "agent.clip_range=lin_0.2", NULL), 0);
     refuses(RUN("train", "falls/config.yaml", "--device=cpu", "--resume", "agent.total_timesteps=704"),
-        "agent.total_timesteps is 704, was 640; ");
+        "agent.total_timesteps is 704, was 640, and a value that changes over the run goes by it; put that back");
 }
 
 // A market's data are part of the run: other bars behind the same name are refused.
