@@ -67,13 +67,14 @@ void config_replace(config *c, const char *path, const char *text);
 // Another name that people have for a key.
 typedef struct {
     const char *name; // path, as people write it; no path of the table
-    const char *key;  // path of the table; NULL: nothing needs it any more
-    const char *why;  // without a key: the reason, for people
+    const char *key;  // path of the table; NULL: there is none
+    const char *why;  // without a key: why nothing needs it, or what to write instead, for people
+    bool refused;     // without a key: something else must be written
 } config_name;
 
 // Puts every value that stands under one of these names where its key is; names without a key are taken out. To be
 // called after config_load and after each override, which replaces what the file has. ERR_INPUT where a file gives both
-// the name and the key.
+// the name and the key, and for a name that is refused.
 bool config_rename(config *c, const config_name *names, size_t count, err *e);
 
 // Notes of config_rename: `name` was read as `key`, or is not needed for the reason in `why`.

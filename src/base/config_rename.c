@@ -8,7 +8,7 @@ static void note(config *c, const char *name, const char *key, const char *text)
     for (size_t i = 0; i < c->notes.count; i++)
         if (strcmp(c->notes.note[i].name, name) == 0) return;
     if (c->notes.count == NOTES_MOST) return;
-    c->notes.note[c->notes.count++] = (config_note){arena_text(&c->memory, name), key, text};
+    c->notes.note[c->notes.count++] = (config_note){.name = arena_text(&c->memory, name), .key = key, .why = text};
 }
 
 // Takes a node out of the tree.
@@ -56,6 +56,7 @@ bool config_rename(config *c, const config_name *names, size_t count, err *e) {
     for (size_t i = 0; i < count; i++) {
         node *n = node_find(c, names[i].name, NULL);
         if (!n || n == c->root) continue;
+        if (names[i].refused) return tree_fail(c, n, names[i].name, e, "has another name here; %s", names[i].why);
         if (names[i].key && !move(c, &names[i], n, e)) return false;
         if (names[i].key) continue;
         take_out(c, names[i].name);

@@ -30,7 +30,6 @@ typedef struct step_cursor {
     uint32_t epoch;    // chooses the permutation
     uint32_t shuffle;  // 0: samples come in order
     uint32_t spans;    // 1 at least where there are samples
-    uint32_t slot;     // time slot of a rollout
     step_span span[SPANS_MOST];
 } step_cursor;
 

@@ -5,10 +5,22 @@
 #include "rl/undo.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 // Description
+
+static bool fail_division(const agent_settings *s, err *e) {
+    char split[80] = "";
+    if (s->batch != s->micro)
+        snprintf(split, sizeof split, ", %lld micro-batches of %lld,", (long long)(s->batch / s->micro),
+            (long long)s->micro);
+    return err_input(e,
+        "agent.batch_size: a rollout of %lld environments x %lld steps is %lld rows, which minibatches of %lld%s do "
+        "not divide",
+        (long long)s->envs, (long long)s->steps, (long long)(s->envs * s->steps), (long long)s->batch, split);
+}
 
 bool agent_check(const agent_settings *s, err *e) {
     env_shape env = env_shape_of(&s->world.env);
@@ -16,11 +28,7 @@ bool agent_check(const agent_settings *s, err *e) {
     if (rows > INT32_MAX || s->envs * agent_sizes_of(s).cut > INT32_MAX)
         return err_input(e, "agent.n_steps: a rollout of %lld environments x %lld steps is too long; use fewer",
             (long long)s->envs, (long long)s->steps);
-    if (rows % s->batch)
-        return err_input(e,
-            "agent.batch_size: a rollout of %lld environments x %lld steps is %lld rows, which minibatches of %lld do "
-            "not divide",
-            (long long)s->envs, (long long)s->steps, rows, (long long)s->batch);
+    if (rows % s->batch) return fail_division(s, e);
     if (s->batch % s->micro)
         return err_input(
             e, "agent.batch_size: %lld is not a multiple of %lld", (long long)s->batch, (long long)s->micro);

@@ -43,8 +43,8 @@ static bool read_ramp(const config *c, const char *path, const char *off, ramp *
         return true;
     }
     return read_value(text, r) ||
-           config_fail(
-               c, path, e, "must be a number, lin_NUMBER, or {kind: linear, from: NUMBER, to: NUMBER}, not %s", text);
+           config_fail(c, path, e,
+               "must be a number from 0 on, lin_NUMBER, or {kind: linear, from: NUMBER, to: NUMBER}, not %s", text);
 }
 
 static bool check_target(const config *c, const agent_settings *s, err *e) {
@@ -111,6 +111,9 @@ static bool read_world(const config *c, agent_settings *s, err *e) {
     }
     env_settings env = {.kind = env_find(config_text(c, "agent.env")), .market = read_market(c)};
     env_shape shape = env_shape_of(&env);
+    if (env.market.continuous && env.kind != ENV_market && shape.choices)
+        return config_fail(
+            c, "agent.actions", e, "%s has choices, not numbers, as actions; leave it out", env_name(env.kind));
     env.limit = config_is(c, "agent.limit", "auto") ? shape.limit : (int32_t)config_int(c, "agent.limit");
     s->world.env = s->test.env = env;
     s->log_std = config_real(c, "agent.log_std_init");

@@ -343,8 +343,8 @@ static bool name_device(task *t, err *e) {
 
 static bool is_no_agent(const task *t, err *e) {
     return !agent_given(t->config) || config_fail(t->config, "agent", e,
-                                          "this command is not for agents yet; train, plan, walk, evaluate, predict, "
-                                          "backtest, live and report are");
+                                          "this command is not for agents; train, plan, walk, evaluate, predict, "
+                                          "backtest, live and report are (doc/agents.md)");
 }
 
 bool task_open_data(task *t, const task_options *o, err *e) {

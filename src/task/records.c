@@ -295,11 +295,18 @@ static void tell_changes(records *r, const char *config, const chosen *was) {
     }
 }
 
+// True if descriptions differ in the length of the run alone, which a schedule fixes.
+static bool is_longer_alone(const char *was, const char *is) {
+    char unused[700];
+    return !outline_compare(was, is, settings_may_change, unused, sizeof unused);
+}
+
 static bool compare(const records *r, const safetensors *s, const char *config, chosen *was, const char *path, err *e) {
     char text[700];
     if (records_differ(config, r->o.config, text, sizeof text))
-        return err_input(
-            e, "%s: was made under another description: %s; put that back, or train without --resume", path, text);
+        return err_input(e, "%s: was made under another description: %s%s; put that back, or train without --resume",
+            path, text,
+            is_longer_alone(config, r->o.config) ? ", and a value that changes over the run goes by it" : "");
     return chosen_read(was, safetensors_metadata(s, "plan")) ||
            err_input(e, "%s: has a plan that this program cannot read; train without --resume", path);
 }

@@ -960,8 +960,10 @@ static void survives_mutated_overrides(void **state) {
     config_free(c);
 }
 
-static const config_name names[] = {{"lr", "train.optimizer.lr", NULL}, {"train.lr", "train.optimizer.lr", NULL},
-    {"epochs", "train.epochs", NULL}, {"width", "model.hidden", NULL}, {"pin_memory", NULL, "not needed"}};
+static const config_name names[] = {{.name = "lr", .key = "train.optimizer.lr"},
+    {.name = "train.lr", .key = "train.optimizer.lr"}, {.name = "epochs", .key = "train.epochs"},
+    {.name = "width", .key = "model.hidden"}, {.name = "pin_memory", .why = "not needed"},
+    {.name = "train.amp", .why = "write a precision", .refused = true}};
 enum { NAMES = sizeof names / sizeof *names };
 
 static void other_names(void **state) {
@@ -997,6 +999,10 @@ static void other_names(void **state) {
     c = read_ok("lr: 0.5\ntrain: {optimizer: adamw}\n");
     assert_false(config_rename(c, names, NAMES, &e));
     assert_non_null(strstr(e.text, "lr: is read as train.optimizer.lr, but train.optimizer is no section"));
+    config_free(c);
+    c = read_ok("train:\n  amp: true\n");
+    assert_false(config_rename(c, names, NAMES, &e));
+    assert_string_equal(e.text, "run.yaml:2: train.amp: has another name here; write a precision");
     config_free(c);
 }
 

@@ -114,7 +114,7 @@ static void other_commands_know_agents(void **state) {
     refuses(RUN("predict", "made", "-o", "p.csv"),
         "made/best.safetensors: is an agent of cartpole, which has no bars to answer for");
     refuses(RUN("backtest", "made"), "made: is an agent of cartpole, which has no bars to trade on");
-    refuses(RUN("tune", "run.yaml"), "not for agents yet");
+    refuses(RUN("tune", "run.yaml"), "not for agents; train, plan, ");
     refuses(RUN("evaluate", "made", "--part", "test"), "--part: the environment of this run, cartpole, has no data");
     refuses(
         RUN("evaluate", "made", "agent.env=cartpole_positions"), "was trained in cartpole, not in cartpole_positions");
@@ -211,7 +211,7 @@ static void what_differs_is_refused_by_key(void **state) {
     assert_true(file_holds("made/config.yaml", "total_timesteps: 704"));
     assert_int_equal(train("run.dir=falls", "agent.clip_range=lin_0.2", NULL), 0);
     refuses(RUN("train", "falls/config.yaml", "--device=cpu", "--resume", "agent.total_timesteps=704"),
-        "agent.total_timesteps is 704, was 640; ");
+        "agent.total_timesteps is 704, was 640, and a value that changes over the run goes by it; put that back");
 }
 
 // A market's data are part of the run: other bars behind the same name are refused.
@@ -300,14 +300,19 @@ static void bad_input_is_told(void **state) {
         {"agent.batch_size=48",
             "agent.batch_size: a rollout of 4 environments x 16 steps is 64 rows, which minibatches "
             "of 48 do not divide"},
+        {"gpu_optimization.gradient_accumulation_steps=3", "minibatches of 96, 3 micro-batches of 32, do not divide"},
         {"agent.noise=state", "agent.noise: cartpole has choices"},
+        {"agent.actions=continuous", "agent.actions: cartpole has choices, not numbers, as actions; leave it out"},
         {"agent.env=mountain", "agent.env: must be .*cartpole.*, not mountain"},
         {"model.kind=lstm",
             "model.kind: agents are of kind mlp, or transformer over lags of market, not lstm; agent.lstm puts"},
         {"model.kind=nbeats", "model.kind: agents are of kind mlp, or "},
         {"model.dropout=0.1", "model.dropout: an agent's nets have none"},
         {"agent.n_env=3", "agent.n_env: unknown key; did you mean agent.n_envs\\?"},
-        {"agent.learning_rate=fast", "agent.learning_rate: must be a number, lin_NUMBER, or .*, not fast"},
+        {"agent.learning_rate=fast", "agent.learning_rate: must be a number from 0 on, lin_NUMBER, or .*, not fast"},
+        {"agent.learning_rate=-1", "agent.learning_rate: must be a number from 0 on, .*, not -1"},
+        {"agent.use_sde=true", "agent.use_sde: has another name here; write agent.noise: state"},
+        {"agent.net_arch=64", "agent.net_arch: has another name here; write model.widths, such as 64-64"},
         {"agent.ent_coef.to=1", "agent.ent_coef.from: is missing"},
         {"agent.lstm=-1", "agent.lstm: must be an integer from 0"},
         {"agent.limit=0", "agent.limit: must be an integer from 1 to .* or auto"},

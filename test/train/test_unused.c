@@ -33,7 +33,7 @@ static void names_are_of_keys(void **state) {
             fail_msg("%s: is a key itself", names[i].name);
         if (names[i].key && !config_row(settings_keys(), settings_key_count(), names[i].key))
             fail_msg("%s: %s is no key", names[i].name, names[i].key);
-        assert_true(!names[i].key == !!names[i].why);
+        assert_true(!names[i].key == !!names[i].why && !(names[i].key && names[i].refused));
         for (size_t k = 0; k < i; k++) assert_string_not_equal(names[i].name, names[k].name);
     }
 }
