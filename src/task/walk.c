@@ -130,6 +130,17 @@ static task_options options_of(const walk *w, const fold_work *f, const char *fi
 
 // The plan
 
+// Folds tell nothing by themselves.
+static void tell_classes(const walk *w) {
+    char classes[LINE_ROOM - 32], line[LINE_ROOM];
+    if (w->plan.agents || w->plan.model.job.forecasts) return;
+    for (int i = 0; i < w->works; i++) {
+        if (!lines_classes(w->data, w->parts[i], classes, sizeof classes)) continue;
+        snprintf(line, sizeof line, "fold %s: %s", w->work[i].word, classes);
+        tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+    }
+}
+
 static void tell_plan(const walk *w) {
     const walk_plan *p = &w->plan;
     const task *t = p->agents ? NULL : &p->model;
@@ -142,6 +153,7 @@ static void tell_plan(const walk *w) {
                     .jobs = p->jobs,
                     .threads = p->threads}});
     if (t) tell(w, (task_event){.kind = TASK_KEYS, .task = t});
+    tell_classes(w);
 }
 
 // There may be no weights yet to begin from.
