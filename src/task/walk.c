@@ -1,5 +1,6 @@
 #include "task/walk.h"
 
+#include "base/term.h"
 #include "run/hook.h"
 #include "run/results.h"
 #include "run/run.h"
@@ -195,7 +196,7 @@ static bool open_shared(const walk *w, const char *config, err *e) {
     if (run_is_locked(dir)) return err_run(e, "%s: another process walks here, without shards; wait for it", dir);
     // Another shard may write the description between the two looks.
     if (!run_is(dir) && !run_describe(dir, config, e) && !run_is(dir)) return false;
-    return members_same(dir, config, NULL, e);
+    return members_same(dir, config, NULL, e) && members_alike(dir, config, e);
 }
 
 static void tell_network(const walk *w) {
@@ -366,13 +367,26 @@ static void tell_hook(const walk *w, hook_event k, const char *text) {
     hook_free(h);
 }
 
+// Of more shards than folds some have nothing to do.
+static void tell_idle(const walk *w) {
+    char line[LINE_ROOM];
+    int64_t made = 0;
+    for (int64_t i = 0; i < w->folds.count; i++) made += !w->folds.fold[i].why[0];
+    snprintf(line, sizeof line, "nothing to train: of %lld fold%s none is shard %d's", (long long)made, term_s(made),
+        w->w->shard);
+    tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
     if (w->all.settings.walk.fold)
         return config_fail(w->all.config, "walk.fold", e, "a walk has all folds; leave it out, or train with it");
     if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
     list_work(w);
-    if (!w->works && w->w->shards) return true; // more shards than folds
+    if (!w->works && w->w->shards) {
+        tell_idle(w);
+        return true;
+    }
     if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
     bool ok = plan_walk(w, e) && open_place(w, e) && carry_out(w, &stopped, e);
     const char *status = !ok ? "failed" : stopped ? "stopped" : "done";

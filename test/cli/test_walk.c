@@ -118,6 +118,25 @@ static void shards_by_number(void **state) {
     assert_int_equal(access("made.1", F_OK), 0);
 }
 
+// Shards that would train their folds for another number of epochs than those before; and one that has no fold.
+static void shards_are_alike(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=1/2", "-q"), 0);
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q", "train.epochs=2"),
+        "made: was made under another description: train\\.epochs is 2, was 3; shards have the same one: .*");
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q", "walk.folds=3"),
+        "made: .*walk\\.folds is 3, was 4; .*");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q", "walk.jobs=1"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=6/6", "run.dir=other"), 0);
+    matches("out", "\nwarning +nothing to train: of 4 folds none is shard 6's\n");
+    assert_int_equal(access("other", F_OK), -1);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--resume", "train.epochs=4", "-q"), 0); // all of them
+    assert_int_equal(walk_folds_of("made", "done"), FOLDS);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "train.epochs=4", "run.dir=whole", "-q"), 0);
+    same_walks("made", "whole");
+}
+
 // Samples in all bins of the first class, and their probabilities' sum.
 static double bins_of(json_t *from, double *sum) {
     json_t *bins = json_object_get(json_array_get(json_object_get(from, "calibration"), 0), "bins"), *bin;
@@ -382,6 +401,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(jobs_and_shards_leave_the_same),
         TEST(shards_by_number),
+        TEST(shards_are_alike),
         TEST(folds_are_gathered),
         TEST(killed_walks_go_on),
         TEST(a_fold_is_a_run),
