@@ -1,5 +1,6 @@
 #include "backtest/decide.h"
 
+#include "base/term.h"
 #include "env/account_terms.h"
 
 #include <math.h>
@@ -144,7 +145,7 @@ const char *decide_text(const decide_rule *r, char *text, size_t room) {
     char stop[80], target[80], size[80], hold[64] = "";
     put_distance(stop, sizeof stop, "stop", r->up.stop, r->down.stop, r->returns);
     put_distance(target, sizeof target, "target", r->up.target, r->down.target, r->returns);
-    if (r->hold) snprintf(hold, sizeof hold, ", %lld bars at most", (long long)r->hold);
+    if (r->hold) snprintf(hold, sizeof hold, ", %lld bar%s at most", (long long)r->hold, term_s(r->hold));
     snprintf(size, sizeof size, sizes[r->sizing], r->size);
     snprintf(text, room, "scores of %.6g or more; held %s%s; %s, %s; %s", r->threshold, ends[r->exit], hold, stop,
         target, size);

@@ -15,7 +15,8 @@ void stats_of_doubt(const stats_base *b, stats *s) {
     stat_put(s, STAT_DSR, known ? sharpe_probability(&b->sample, sharpe_luck(in->trials, variance)) : (double)NAN, why);
     if (known && b->sample.sharpe <= 0) why = "the Sharpe ratio is not above 0";
     stat_put(s, STAT_TRACK_DAYS, known ? sharpe_track(&b->sample, 0, 0.95) : (double)NAN, why);
-    stat_put(s, STAT_PBO, in->overfit ? in->overfit->probability : (double)NAN, "returns of the trials were not kept");
+    stat_put(s, STAT_PBO, in->overfit ? in->overfit->probability : (double)NAN,
+        in->trials > 1 ? "returns of the trials were not kept" : "there is one trial alone");
 }
 
 void stats_of_trials(stats *s, double variance, const overfit *o, const char *why) {

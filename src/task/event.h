@@ -27,7 +27,7 @@ typedef enum {
     TASK_STEP,           // returning false asks the run to stop behind a checkpoint
     TASK_EPOCH,
     TASK_PRECISION, // a precision gave way to another
-    TASK_WARNING,   // from the monitor, or about weights to begin from or the place of a run: `line`
+    TASK_WARNING,   // from the monitor, or about weights to begin from, classes, or the place of a run: `line`
     TASK_CHECKPOINT,
     TASK_DONE,          // a run has ended or was stopped, and has not failed
     TASK_ENSEMBLE_DONE, // all members have, or one was stopped

@@ -247,6 +247,15 @@ static void tell_network(const fit *f) {
     if (!f->member || f->member->number == 1) tell(f, (task_event){.kind = TASK_WARNING, .line = line});
 }
 
+// Members of an ensemble have the same parts.
+static void tell_classes(const fit *f) {
+    const task *t = f->task;
+    char line[LINE_ROOM];
+    if (t->job.forecasts || !lines_classes(t->data, &t->split, line, sizeof line)) return;
+    log_line(f->log, "warning: %s", line);
+    if (!f->member || f->member->number == 1) tell(f, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
 static bool tell_begin(const fit *f, err *e) {
     const task *t = f->task;
     char card[LINE_ROOM], trivial[LINE_ROOM];
@@ -267,6 +276,7 @@ static bool tell_begin(const fit *f, err *e) {
                     .all_samples = (double)job_all_samples(&t->split, &t->settings),
                     .trivial = &scores}});
     if (f->unlike) tell(f, (task_event){.kind = TASK_WARNING, .line = f->unlike});
+    tell_classes(f);
     keep_memory(f);
     tell_network(f);
     skill_done(&scores);

@@ -100,6 +100,50 @@ bool lines_overlap(const task *t, char *text, size_t room) {
     return true;
 }
 
+// Which classes samples of a span have.
+static void mark_classes(const dataset *d, span s, bool has[CLASSES_MOST]) {
+    for (int64_t i = s.first; i < s.first + s.count; i++)
+        if (d->label[i] >= 0 && d->label[i] < CLASSES_MOST) has[d->label[i]] = true;
+}
+
+// Names those of `all` that a part has no sample of; returns how many. `before` stands where there is one.
+static int write_absent(
+    FILE *out, const char *before, const dataset *d, const split_part *part, const bool all[CLASSES_MOST]) {
+    enum { NAMED = 4 };
+    bool has[CLASSES_MOST] = {false};
+    char name[CLASS_NAME_ROOM];
+    int absent = 0;
+    for (int k = 0; k < part->spans; k++) mark_classes(d, part->span[k], has);
+    for (int k = 0; k < d->classes; k++) {
+        if (has[k] || !all[k] || ++absent > NAMED) continue;
+        fprintf(out, "%s%.16s", absent > 1 ? ", " : before, dataset_class_name(d, k, name));
+    }
+    if (absent > NAMED) fprintf(out, " and %d more", absent - NAMED);
+    return absent;
+}
+
+bool lines_classes(const dataset *d, const split *s, char *text, size_t room) {
+    const struct {
+        const split_part *of;
+        const char *name;
+    } parts[] = {
+        {&s->train, "training, which cannot be learned"}, {&s->validation, "validation"}, {&s->test, "the test"}};
+    bool all[CLASSES_MOST] = {false}, told = false;
+    text[0] = 0;
+    if (!d->label || d->classes > CLASSES_MOST) return false;
+    FILE *out = fmemopen(text, room, "w");
+    NEED(out, "out of memory for a line");
+    mark_classes(d, (span){0, d->samples}, all);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *before = told ? "; " : "classes without a sample: ";
+        if (!parts[i].of->count || !write_absent(out, before, d, parts[i].of, all)) continue;
+        fprintf(out, " in %s", parts[i].name);
+        told = true;
+    }
+    fclose(out);
+    return told;
+}
+
 // "accuracy 0.5012"
 static void write_trivial(const skill_row *r, double v, FILE *out) {
     char text[32];

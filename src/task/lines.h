@@ -29,6 +29,10 @@ const char *lines_segment(model_kind k);
 // A split whose parts share labels; false where they do not.
 bool lines_overlap(const task *t, char *text, size_t room);
 
+// Classes that a part of a split has no sample of, though the data have: "classes without a sample: DOWN in training,
+// which cannot be learned; DOWN in the test". False where there is none, and for data without classes.
+bool lines_classes(const dataset *d, const split *s, char *text, size_t room);
+
 // A run's directory that is on a network file system; false where it is not.
 bool lines_network(const char *dir, char *text, size_t room);
 

@@ -117,3 +117,21 @@ bool members_same(const char *dir, const char *config, const chosen *plan, err *
                     e, "%s: was made under another %s: %s; put that back, or train without --resume", dir, of, differs)
               : ok;
 }
+
+static bool may_differ(const char *path) {
+    static const char *const common[] = {"train.epochs", "train.patience", "agent.total_timesteps", "walk.folds"};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (strcmp(path, common[i]) == 0) return false;
+    return true;
+}
+
+bool members_alike(const char *dir, const char *config, err *e) {
+    char differs[300], *was;
+    if (!description_of(dir, &was, e)) return false;
+    bool differ = was && outline_compare(was, config, may_differ, differs, sizeof differs);
+    free(was);
+    return !differ || err_input(e,
+                          "%s: was made under another description: %s; shards have the same one: put that back, or "
+                          "change it for all folds by --resume without --shard",
+                          dir, differs);
+}

@@ -29,4 +29,9 @@ bool members_done(const char *dir, const char *config, const chosen *plan, bool 
 // or plan, beyond what may change where a run goes on, or damaged. False also where they cannot be read.
 bool members_same(const char *dir, const char *config, const chosen *plan, err *e);
 
+// Compares what several processes that train into one directory must have in common although a run may change it where
+// it goes on: how long they train, and which folds there are. ERR_INPUT where that differs. False also where the
+// directory's description cannot be read.
+bool members_alike(const char *dir, const char *config, err *e);
+
 #endif

@@ -6,8 +6,10 @@
 #include "data/windows.h"
 #include "task/describe.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEY_ROOM = 160 };
 
@@ -16,6 +18,13 @@ static bool blame(const config *c, const char *key, const err *why, err *e) {
     if (why->kind == ERR_INPUT) return config_fail(c, key, e, "%s", why->text);
     *e = *why;
     return false;
+}
+
+// The same of a file that could not be read: one that is named without its folder may be looked for elsewhere.
+static bool blame_file(const config *c, const char *key, const char *path, const err *why, err *e) {
+    bool named = why->kind == ERR_INPUT && *path != '/' && strcmp(path, "-") != 0;
+    if (!named || access(path, F_OK) == 0 || errno != ENOENT) return blame(c, key, why, e);
+    return config_fail(c, key, e, "%s, or set $TRADEWIND_DATA to the folder of the file", why->text);
 }
 
 static frame_spec *frame_named(sources *from, const char *name) {
@@ -91,7 +100,11 @@ bool source_bars(const config *c, const settings *s, sources *from, err *e) {
             "names %d files; use up to %d, or join instruments in files with a column symbol", files, TASK_FILES_MOST);
     for (size_t i = 0; i < frames; i++) frame[i] = config_item(c, "data.frames", i);
     err why = {0};
-    if (!sources_read(from, ask, files, &s->bars, frame, (int)frames, &why)) return blame(c, "data.bars", &why, e);
+    if (!sources_read(from, ask, files, &s->bars, frame, (int)frames, &why)) {
+        int i = 0;
+        while (i + 1 < files && access(ask[i].path, F_OK) == 0) i++;
+        return blame_file(c, "data.bars", ask[i].path, &why, e);
+    }
     if (set_features(c, from, e)) return true;
     sources_done(from);
     return false;
@@ -157,7 +170,7 @@ bool source_check(const dataset *d, const task_listener *l, err *e) {
 static dataset *from_file(const config *c, const settings *s, err *e) {
     err why = {0};
     dataset *d = source_open_file(s->set, &why);
-    if (!d) blame(c, "data.set", &why, e);
+    if (!d) blame_file(c, "data.set", s->set, &why, e);
     return d;
 }
 

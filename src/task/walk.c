@@ -1,5 +1,6 @@
 #include "task/walk.h"
 
+#include "base/term.h"
 #include "run/hook.h"
 #include "run/results.h"
 #include "run/run.h"
@@ -130,6 +131,17 @@ static task_options options_of(const walk *w, const fold_work *f, const char *fi
 
 // The plan
 
+// Folds tell nothing by themselves.
+static void tell_classes(const walk *w) {
+    char classes[LINE_ROOM - 32], line[LINE_ROOM];
+    if (w->plan.agents || w->plan.model.job.forecasts) return;
+    for (int i = 0; i < w->works; i++) {
+        if (!lines_classes(w->data, w->parts[i], classes, sizeof classes)) continue;
+        snprintf(line, sizeof line, "fold %s: %s", w->work[i].word, classes);
+        tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+    }
+}
+
 static void tell_plan(const walk *w) {
     const walk_plan *p = &w->plan;
     const task *t = p->agents ? NULL : &p->model;
@@ -142,6 +154,7 @@ static void tell_plan(const walk *w) {
                     .jobs = p->jobs,
                     .threads = p->threads}});
     if (t) tell(w, (task_event){.kind = TASK_KEYS, .task = t});
+    tell_classes(w);
 }
 
 // There may be no weights yet to begin from.
@@ -183,7 +196,7 @@ static bool open_shared(const walk *w, const char *config, err *e) {
     if (run_is_locked(dir)) return err_run(e, "%s: another process walks here, without shards; wait for it", dir);
     // Another shard may write the description between the two looks.
     if (!run_is(dir) && !run_describe(dir, config, e) && !run_is(dir)) return false;
-    return members_same(dir, config, NULL, e);
+    return members_same(dir, config, NULL, e) && members_alike(dir, config, e);
 }
 
 static void tell_network(const walk *w) {
@@ -354,13 +367,26 @@ static void tell_hook(const walk *w, hook_event k, const char *text) {
     hook_free(h);
 }
 
+// Of more shards than folds some have nothing to do.
+static void tell_idle(const walk *w) {
+    char line[LINE_ROOM];
+    int64_t made = 0;
+    for (int64_t i = 0; i < w->folds.count; i++) made += !w->folds.fold[i].why[0];
+    snprintf(line, sizeof line, "nothing to train: of %lld fold%s none is shard %d's", (long long)made, term_s(made),
+        w->w->shard);
+    tell(w, (task_event){.kind = TASK_WARNING, .line = line});
+}
+
 static bool walk_all(walk *w, err *e) {
     bool stopped = false;
     if (w->all.settings.walk.fold)
         return config_fail(w->all.config, "walk.fold", e, "a walk has all folds; leave it out, or train with it");
     if (!can_be_warm(w, e) || !make_folds(w, e)) return false;
     list_work(w);
-    if (!w->works && w->w->shards) return true; // more shards than folds
+    if (!w->works && w->w->shards) {
+        tell_idle(w);
+        return true;
+    }
     if (!w->works) return config_fail(w->all.config, "walk", e, "no fold can be made: %s", w->folds.fold[0].why);
     bool ok = plan_walk(w, e) && open_place(w, e) && carry_out(w, &stopped, e);
     const char *status = !ok ? "failed" : stopped ? "stopped" : "done";

@@ -10,8 +10,9 @@ enum { METRICS_MOST = 4 };
 
 // Cells
 
-static void put_head(FILE *out, const char *caption, const char *const *titles, int count) {
-    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table><caption>");
+// A table of the style sheet's class `as`; "": of none.
+static void put_head_as(FILE *out, const char *as, const char *caption, const char *const *titles, int count) {
+    fprintf(out, "<div class=\"scroll\" tabindex=\"0\"><table class=\"%s\"><caption>", as);
     markup_text(out, caption);
     fputs("</caption><thead><tr>", out);
     for (int i = 0; i < count; i++) {
@@ -20,6 +21,10 @@ static void put_head(FILE *out, const char *caption, const char *const *titles, 
         fputs("</th>", out);
     }
     fputs("</tr></thead><tbody>\n", out);
+}
+
+static void put_head(FILE *out, const char *caption, const char *const *titles, int count) {
+    put_head_as(out, "", caption, titles, count);
 }
 
 static void put_end(FILE *out) {
@@ -38,9 +43,10 @@ static void put_name(FILE *out, const char *text) {
     fputs("</th>", out);
 }
 
-// Figures that people read: four digits behind the point for small ones, thousands for large ones.
+// Figures that people read: four digits behind the point for small ones, two for percents that are not, thousands for
+// large ones.
 static void number_text(double v, const char *unit, char *text, size_t room) {
-    bool percent = unit && strcmp(unit, "%") == 0;
+    bool percent = unit && strcmp(unit, "%") == 0 && fabs(v) >= 0.1;
     if (isnan(v))
         snprintf(text, room, "-");
     else if (fabs(v) >= 10000)
@@ -57,14 +63,23 @@ static void put_number(FILE *out, double v, const char *unit) {
     fprintf(out, "<td class=\"n\">%s</td>", text);
 }
 
-static void put_range(FILE *out, double low, double high, const char *unit) {
+static void range_text(double low, double high, const char *unit, char *text, size_t room) {
     char a[48], b[48];
     number_text(low, unit, a, sizeof a);
     number_text(high, unit, b, sizeof b);
-    if (isnan(low) || isnan(high))
-        fputs("<td class=\"n\">-</td>", out);
-    else
-        fprintf(out, "<td class=\"n\">%s to %s</td>", a, b);
+    snprintf(text, room, isnan(low) || isnan(high) ? "-" : "%s to %s", a, b);
+}
+
+static void put_range(FILE *out, double low, double high, const char *unit) {
+    char text[100];
+    range_text(low, high, unit, text, sizeof text);
+    fprintf(out, "<td class=\"n\">%s</td>", text);
+}
+
+// A cell that a narrow page names and puts on a line of its own, or leaves out where there is nothing in it.
+static void put_detail(FILE *out, const char *name, const char *text) {
+    fprintf(
+        out, "<td class=\"n detail%s\" data-name=\"%s\">%s</td>", strcmp(text, "-") == 0 ? " none" : "", name, text);
 }
 
 static double number_of(const json_t *from, const char *key) {
@@ -199,28 +214,32 @@ static void put_paths(const facts *f, FILE *out) {
 
 // Statistics
 
+static void put_statistic(FILE *out, const json_t *one) {
+    const char *label = text_of(one, "label"), *unit = text_of(one, "unit");
+    char text[100];
+    fputs("<tr>", out);
+    put_name(out, label ? label : text_of(one, "key"));
+    put_number(out, number_of(one, "value"), unit);
+    put_words(out, unit);
+    range_text(number_of(one, "low"), number_of(one, "high"), unit, text, sizeof text);
+    put_detail(out, "interval", text);
+    number_text(number_of(one, "hold"), unit, text, sizeof text);
+    put_detail(out, "buy and hold", text);
+    fputs("<td class=\"w\">", out);
+    markup_text(out, text_of(one, "definition") ? text_of(one, "definition") : "");
+    if (text_of(one, "why")) fputs("; none: ", out);
+    markup_text(out, text_of(one, "why") ? text_of(one, "why") : "");
+    fputs("</td></tr>\n", out);
+}
+
 void table_statistics(const facts *f, FILE *out) {
     static const char *const titles[] = {"statistic", "value", "unit", "interval", "buy and hold", "definition"};
     json_t *list = results_get(f->doc[RESULTS_BACKTEST], "statistics"), *each;
     size_t i;
     put_paths(f, out);
     if (!json_array_size(list)) return;
-    put_head(out, "Statistics", titles, (int)(sizeof titles / sizeof *titles));
-    json_array_foreach(list, i, each) {
-        const char *label = text_of(each, "label"), *unit = text_of(each, "unit");
-        fputs("<tr>", out);
-        put_name(out, label ? label : text_of(each, "key"));
-        put_number(out, number_of(each, "value"), unit);
-        put_words(out, unit);
-        put_range(out, number_of(each, "low"), number_of(each, "high"), unit);
-        put_number(out, number_of(each, "hold"), unit);
-        fputs("<td class=\"w\">", out);
-        markup_text(out, text_of(each, "definition") ? text_of(each, "definition") : "");
-        if (text_of(each, "why")) fputs("; none: ", out);
-        markup_text(out, text_of(each, "why") ? text_of(each, "why") : "");
-        fputs("</td>", out);
-        fputs("</tr>\n", out);
-    }
+    put_head_as(out, "stack", "Statistics", titles, (int)(sizeof titles / sizeof *titles));
+    json_array_foreach(list, i, each) put_statistic(out, each);
     put_end(out);
 }
 

@@ -226,6 +226,19 @@ static signal_settings settings_of(const char *words) {
     return s;
 }
 
+static void rules_have_words(void **state) {
+    (void)state;
+    char text[400];
+    decide_rule r = usual;
+    assert_string_equal(decide_text(&r, text, sizeof text),
+        "scores of 0.5 or more; held whatever is predicted, 4 bars at most; no stop, no target; 3 lots");
+    r.hold = 1;
+    r.up = r.down = (decide_distance){.stop = 2, .target = 3};
+    assert_string_equal(decide_text(&r, text, sizeof text),
+        "scores of 0.5 or more; held whatever is predicted, 1 bar at most; stop at 2 volatilities, target at 3 "
+        "volatilities; 3 lots");
+}
+
 static void labels_give_the_defaults(void **state) {
     (void)state;
     build_options label = build_defaults;
@@ -258,6 +271,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(exits_by_table),
         cmocka_unit_test(stops_lie_where_labels_have_them), cmocka_unit_test(unknown_volatility_opens_nothing),
         cmocka_unit_test(sizes_by_table), cmocka_unit_test(shorts_can_be_forbidden), cmocka_unit_test(scores_by_hand),
-        cmocka_unit_test(labels_give_the_defaults)};
+        cmocka_unit_test(rules_have_words), cmocka_unit_test(labels_give_the_defaults)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,6 +86,7 @@ static void a_run_is_traded_and_kept(void **state) {
     matches("out", "\nsignal +scores of 0\\.[0-9]+ or more; held whatever is predicted, 6 bars at most; stop at 1 ");
     matches("out", "\nfitted +threshold 0\\.[0-9]+ on validation, ");
     matches("out", "\nbuy and hold: return +");
+    matches("out", "\nbacktest overfitting +-  there is one trial alone\n");
     matches("out", "\nrandom entry: as good +");
     matches("out", "\ntrials +1, distinct descriptions");
     matches("out", "\nstored +runs/one/backtest\\.json, runs/one/signal\\.json; ");

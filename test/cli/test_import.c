@@ -765,7 +765,9 @@ static void a_file_and_its_bars_are_the_same(void **state) {
     complains(RUN("train", "run.yaml", "data.windows.fsat=8"),
         "data.windows.fsat=8: .*no such stream; it has fast, slow; .*remove the key");
     put_run("bars: {fast: m5.csv, slow: h1.csv}, windows: {fast: 20, slow: 8}");
-    complains(RUN("train", "run.yaml"), "run\\.yaml:1: data\\.bars: h1\\.csv: .*No such file.*");
+    complains(RUN("train", "run.yaml"), "run\\.yaml:1: data\\.bars: h1\\.csv: .*No such file.*; check the path, or set "
+                                        "\\$TRADEWIND_DATA to the folder of the file");
+    complains(RUN("train", "run.yaml", "data.bars.slow=/nowhere/h1.csv"), ".*/nowhere/h1\\.csv: .*; check the path");
     complains(RUN("train", "run.yaml", "data.set=set.npz"), "data.set=set\\.npz: .*data\\.bars is given too.*");
     put_text("single.yaml", "data: {bars: {fast: m5.csv}}\nmodel: {hidden: {fast: 4}}\n"
                             "train: {epochs: 1, batch_size: 128}\nrun: {dir: from_bars}\n");
@@ -802,7 +804,7 @@ static void folded_and_unfolded_train_alike(void **state) {
     matches("out", "\nbatch +4,000 samples a step, more than there are for training\n");
     complains(RUN("train", "run.yaml", "data.set=set.npz", "data.windows.fast=11"),
         "data\\.windows\\.fast=11: .*windows of 10 steps.*");
-    complains(RUN("train", "run.yaml", "data.set=none.npz"), "data\\.set=none\\.npz: .*No such file.*");
+    complains(RUN("train", "run.yaml", "data.set=none.npz"), "data\\.set=none\\.npz: .*No such file.*, or set .*");
     complains(RUN("train", "run.yaml", "data.set=run.yaml"), "data\\.set=run\\.yaml: .*is not an \\.npz.*");
     assert_int_equal(RUN("import", "windows.npz", "--names", "target=x_strategy", "-o", "both.npz"), 0);
     assert_int_equal(

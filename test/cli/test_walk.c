@@ -5,6 +5,7 @@
 #include "run/same.h"
 #include "support.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -115,6 +116,25 @@ static void shards_by_number(void **state) {
     same_walks("made", "whole");
     assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0); // not shards alone any more
     assert_int_equal(access("made.1", F_OK), 0);
+}
+
+// Shards that would train their folds for another number of epochs than those before; and one that has no fold.
+static void shards_are_alike(void **state) {
+    (void)state;
+    put_walk("");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=1/2", "-q"), 0);
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q", "train.epochs=2"),
+        "made: was made under another description: train\\.epochs is 2, was 3; shards have the same one: .*");
+    complains(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q", "walk.folds=3"),
+        "made: .*walk\\.folds is 3, was 4; .*");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=2/2", "-q", "walk.jobs=1"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--shard=6/6", "run.dir=other"), 0);
+    matches("out", "\nwarning +nothing to train: of 4 folds none is shard 6's\n");
+    assert_int_equal(access("other", F_OK), -1);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "--resume", "train.epochs=4", "-q"), 0); // all of them
+    assert_int_equal(walk_folds_of("made", "done"), FOLDS);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "train.epochs=4", "run.dir=whole", "-q"), 0);
+    same_walks("made", "whole");
 }
 
 // Samples in all bins of the first class, and their probabilities' sum.
@@ -319,6 +339,46 @@ static void folds_of_different_data_are_refused(void **state) {
     assert_int_equal(walk_folds_of("made", "done"), FOLDS);
 }
 
+// Hours of a price that goes both ways, but for a while up alone.
+static void put_rise(void) {
+    enum { HOURS = 2400, FROM = 900, TO = 1800 };
+    FILE *f = fopen("bars.csv", "w");
+    dice d = {.seed = 1};
+    double price = 1000;
+    assert_non_null(f);
+    fputs("time,open,high,low,close,tick_volume\n", f);
+    for (int i = 0; i < HOURS; i++) {
+        double move = 0.8 * (double)dice_unit(&d), open = price;
+        price += i >= FROM && i < TO ? fabs(move) + 0.4 : move;
+        fprintf(f, "%lld,%.3f,%.3f,%.3f,%.3f,%d\n", 1577836800LL + 3600LL * i, open, fmax(open, price) + 0.1,
+            fmin(open, price) - 0.1, price, 100 + i % 7);
+    }
+    assert_int_equal(fclose(f), 0);
+}
+
+// A class that a part of a fold has no sample of is told before the fold is trained, and in its log; the fold is kept.
+static void classes_without_samples_are_told(void **state) {
+    (void)state;
+    put_rise();
+    put_text("walk.yaml", "data: {bars: {fast: bars.csv}, windows: {fast: 8}}\n"
+                          "model: {kind: mlp, widths: 4}\n"
+                          "train: {epochs: 1, batch_size: 32, class_weights: balanced}\n"
+                          "walk: {train: 400, validation: 100, test: 300}\n"
+                          "run: {dir: made}\n"
+                          "gpu_optimization: {memory_monitoring: false}\n");
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu"), 0);
+    matches("out",
+        "\nwarning +fold 1: classes without a sample: DOWN in validation; DOWN in the test\n"
+        "warning +fold 2: classes without a sample: DOWN in training, which cannot be learned; DOWN in validation\n");
+    assert_false(file_holds("out", "fold 4: classes"));
+    assert_int_equal(walk_folds_of("made", "missing"), 0);
+    assert_true(walk_folds_of("made", "done") >= 4);
+    matches("made/fold_02/training_log.txt", " warning: classes without a sample: DOWN in training");
+    assert_int_equal(RUN("train", "walk.yaml", "walk.fold=2", "run.dir=alone", "--device=cpu"), 0);
+    matches("out", "\nwarning +classes without a sample: DOWN in training, which cannot be learned; ");
+    same_runs("made/fold_02", "alone");
+}
+
 static void mistakes_are_told(void **state) {
     (void)state;
     put_walk("");
@@ -341,6 +401,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(jobs_and_shards_leave_the_same),
         TEST(shards_by_number),
+        TEST(shards_are_alike),
         TEST(folds_are_gathered),
         TEST(killed_walks_go_on),
         TEST(a_fold_is_a_run),
@@ -350,6 +411,7 @@ int main(void) {
         TEST(damaged_folds_are_told),
         TEST(incomplete_walks_are_told),
         TEST(folds_of_different_data_are_refused),
+        TEST(classes_without_samples_are_told),
         TEST(mistakes_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

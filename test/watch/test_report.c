@@ -73,7 +73,8 @@ static void put_backtest(const char *dir) {
     put_text(path,
         "{\"version\":1,\"assumptions\":[{\"key\":\"account.spread\",\"text\":\"<script>x</script>\"}],\"statistics\":["
         "{\"key\":\"sharpe\",\"label\":\"Sharpe\",\"unit\":\"\",\"value\":1.25,\"definition\":\"mean / deviation\","
-        "\"low\":0.5,\"high\":2,\"hold\":0.75}],\"equity\":{\"time\":[1700000000,1702000000,1704000000],"
+        "\"low\":0.5,\"high\":2,\"hold\":0.75},{\"key\":\"breakeven_cost\",\"unit\":\"%\",\"value\":0.00234}],"
+        "\"equity\":{\"time\":[1700000000,1702000000,1704000000],"
         "\"equity\":[100,null,110],\"drawdown\":[0,0.1,0],\"hold\":[100,90,95]},\"monthly\":[{\"month\":\"2023-11\","
         "\"return\":0.031},{\"month\":\"bad\",\"return\":1},{\"month\":\"2024-01\",\"return\":-0.123}],\"trades\":["
         "{\"side\":1,\"entry_time\":1700000000,\"exit_time\":1702000000,\"entry\":10,\"exit\":12,\"result\":2},"
@@ -144,6 +145,11 @@ static void texts_of_files_stay_texts(void **state) {
     has("made/report.html", "cpu &amp; co");
     has("made/report.html", "&lt;i&gt;DOWN");
     has("made/report.html", "&lt;script&gt;x&lt;/script&gt;");
+    // On a phone a statistic is a line, with what it has beside its value below.
+    has("made/report.html",
+        "<td class=\"n\">1.2500</td><td></td><td class=\"n detail\" data-name=\"interval\">0.5000 to 2"
+        "</td><td class=\"n detail\" data-name=\"buy and hold\">0.7500</td>");
+    has("made/report.html", "<td class=\"n\">0.0023</td><td>%</td><td class=\"n detail none\"");
     has("made/report/importance.svg", "fast rsi_14 &quot;&amp;&lt;scri");
     lacks("made/report.html", "<i>");
     lacks("made/report.html", "<b>gold");
