@@ -42,7 +42,7 @@ static void put_million(const char *dir) {
 // A walk on bars, and its trades: an equity and folds.
 static void put_traded_walk(void) {
     put_text("walk.yaml", "data: {bars: {fast: a.csv}, vector: false, windows: {fast: 8}, label: {horizon: 3}}\n"
-                          "model: {kind: mlp, widths: 6}\ntrain: {epochs: 2, batch_size: 64}\n"
+                          "model: {kind: mlp, widths: 6}\ntrain: {epochs: 2, batch_size: 64, metric: loss}\n"
                           "walk: {train: 900, validation: 200, test: 300, folds: 2, embargo: 5}\n"
                           "run: {dir: runs/walk}\n");
     walk_put("a.csv", 2400, 3600, 4);
@@ -52,12 +52,12 @@ static void put_traded_walk(void) {
     assert_int_equal(RUN("backtest", "runs/traded", "-q"), 0);
 }
 
-// A run under a limit of memory, and an agent.
+// A run under a limit of memory, whose best loss is the lowest, and an agent.
 static void put_others(void) {
     put_text("agent.yaml", "agent: {env: cartpole, n_envs: 4, n_steps: 64, batch_size: 64, total_timesteps: 2048}\n"
                            "run: {dir: runs/agent}\n");
     assert_int_equal(RUN("train", "agent.yaml", "-q"), 0);
-    assert_int_equal(RUN("train", "run.yaml", "run.dir=runs/limited", "--device=cpu", "-q",
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=runs/limited", "train.metric=loss", "--device=cpu", "-q",
                          "gpu_optimization.max_host_memory_gb=0.025"),
         0);
 }

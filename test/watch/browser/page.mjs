@@ -146,6 +146,17 @@ async function shows(browser, url, width, scheme) {
   await page.close();
 }
 
+// By best value: runs of one metric follow each other, the best first.
+async function sorts(page) {
+  await page.locator("#order").selectOption("best");
+  const list = await page.evaluate(() => [...document.querySelectorAll(".item:not(.part) .what")].map((e) => /\b(mcc|loss) (-?[0-9.]+)/.exec(e.textContent)).filter(Boolean).map(([, name, v]) => [name, Number(v)]));
+  for (const [name, sign] of [["mcc", -1], ["loss", 1]]) {
+    const at = list.flatMap(([n], i) => (n === name ? [i] : [])), values = at.map((i) => sign * list[i][1]);
+    check(at.length > 1 && at[at.length - 1] - at[0] === at.length - 1 && values.every((v, i) => !i || values[i - 1] <= v), `by best value: ${JSON.stringify(list)}`);
+  }
+  await page.locator("#order").selectOption("new");
+}
+
 const chartOf = (page, title) => page.locator(`[data-chart="${title}"]`);
 
 // What a walk, an agent and a run under a limit have beside others.
@@ -262,6 +273,7 @@ try {
   const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } }), said = listen(page);
   await page.goto(port.server.url);
   await open(page, "quick");
+  await sorts(page);
   await zooms(page);
   await compares(page);
   await sound(page, "two runs");
