@@ -75,8 +75,27 @@ static void log_key(void *arg, const told_key *k) {
     log_line(arg, "%s %s: %s", k->unused ? "unused" : "key", k->key, k->text);
 }
 
-static void tell_begin(fit *f) {
+// Where the picture of memory cannot be written, that is told, and the run goes on.
+static void keep_memory(const fit *f) {
     err why;
+    const agent_task *t = &f->task;
+    const agent_memory *a = &t->memory;
+    memory_map m = {.plan = agent_plan(f->agent),
+        .graph = agent_graph(f->agent),
+        .bytes = {.weights = a->weights,
+            .gradients = a->gradients,
+            .moments = a->moments,
+            .states = a->states,
+            .activations = a->activations,
+            .recordings = a->recordings,
+            .data = a->data},
+        .budget = t->options.place ? NULL : &t->budget,
+        .demand = agent_task_demand(t)};
+    if (!memory_map_write(run_dir(f->run), &m, f->log, &why))
+        tell(f, &(task_event){.kind = TASK_WARNING, .line = why.text});
+}
+
+static void tell_begin(fit *f) {
     const agent_task *t = &f->task;
     char device[IDENTITY_ROOM], card[LINE_ROOM], world[LINE_ROOM], more[LINE_ROOM];
     device_identity is;
@@ -104,8 +123,7 @@ static void tell_begin(fit *f) {
                     .card = counted ? card : NULL,
                     .earlier = run_earlier(f->run),
                     .dir = run_dir(f->run)}});
-    if (!memory_map_write(run_dir(f->run), agent_plan(f->agent), agent_graph(f->agent), NULL, f->log, &why))
-        tell(f, &(task_event){.kind = TASK_WARNING, .line = why.text});
+    keep_memory(f);
 }
 
 // Iterations

@@ -232,10 +232,13 @@ static bool score_trivial(const fit *f, skill_table *t, char line[LINE_ROOM], er
 // Where the picture of memory cannot be written, that is told, and the run goes on.
 static void keep_memory(const fit *f) {
     err why;
-    const engine *x = trainer_engine(f->trainer);
-    engine_memory m = engine_measure(x);
-    const plan *p = program_plan(engine_steps(trainer_engine(f->trainer)));
-    if (!memory_map_write(run_dir(f->run), p, trainer_job(f->trainer)->g, &m, f->log, &why))
+    engine *x = trainer_engine(f->trainer);
+    memory_map m = {.plan = program_plan(engine_steps(x)),
+        .graph = trainer_job(f->trainer)->g,
+        .bytes = engine_measure(x),
+        .budget = f->task->options.place ? NULL : &f->task->budget,
+        .demand = task_demand(f->task)};
+    if (!memory_map_write(run_dir(f->run), &m, f->log, &why))
         tell(f, (task_event){.kind = TASK_WARNING, .line = why.text});
 }
 

@@ -48,11 +48,24 @@ static json_t *blocks_json(const plan *p, const graph *g) {
     return list;
 }
 
-static json_t *bytes_json(const engine_memory *m) {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data", (json_int_t)m->data, "weights",
+static json_t *bytes_json(const memory_map *map) {
+    const engine_memory *m = &map->bytes;
+    const budget *b = map->budget;
+    json_t *doc = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "data", (json_int_t)m->data, "weights",
         (json_int_t)m->weights, "gradients", (json_int_t)m->gradients, "moments", (json_int_t)m->moments, "states",
         (json_int_t)m->states, "staging", (json_int_t)m->staging, "activations", (json_int_t)m->activations, "tables",
         (json_int_t)m->recordings, "fallback", (json_int_t)m->fallback);
+    if (!b || !b->limited) return doc;
+    json_object_set_new(doc, "base", json_integer((json_int_t)b->base));
+    json_object_set_new(doc, "copies", json_integer((json_int_t)(b->host ? map->demand.ring + map->demand.copies : 0)));
+    json_object_set_new(doc, "rest", json_integer((json_int_t)budget_beside(b, &map->demand)));
+    return doc;
+}
+
+// Bytes that the blocks may take under the limit, beside all else.
+static size_t room_of(const memory_map *m) {
+    size_t least = budget_least(m->budget, &m->demand);
+    return m->bytes.activations + (m->budget->limit > least ? m->budget->limit - least : 0);
 }
 
 // The first instruction of the backward pass; all of them where there is none.
@@ -62,11 +75,12 @@ static int backward_of(const plan *p) {
     return i;
 }
 
-bool memory_map_write(const char *dir, const plan *p, const graph *g, const engine_memory *m, log_file *log, err *why) {
-    json_t *doc = json_pack("{s:I, s:i, s:i, s:I, s:I, s:o}", "rows", (json_int_t)p->batch, "instructions",
+bool memory_map_write(const char *dir, const memory_map *m, log_file *log, err *why) {
+    const plan *p = m->plan;
+    json_t *doc = json_pack("{s:I, s:i, s:i, s:I, s:I, s:o, s:o}", "rows", (json_int_t)p->batch, "instructions",
         p->instructions, "backward", backward_of(p), "peak", (json_int_t)p->peak, "floor", (json_int_t)p->floor,
-        "blocks", blocks_json(p, g));
-    if (m) json_object_set_new(doc, "bytes", bytes_json(m));
+        "blocks", blocks_json(p, m->graph), "bytes", bytes_json(m));
+    if (m->budget && m->budget->limited) json_object_set_new(doc, "room", json_integer((json_int_t)room_of(m)));
     if (results_write(dir, RESULTS_MEMORY, doc, why)) return true;
     log_line(log, "warning: %s", why->text);
     return false;

@@ -131,7 +131,8 @@ void records_add_state(records *r, double left, char *text, size_t room) {
     double memory = r->seen.memory_process >= 0 ? r->seen.memory_process : r->seen.memory_used;
     if (n < room && r->has_seen && memory >= 0)
         n += (size_t)snprintf(text + n, room - n, "  memory %.0f MB", memory / 1e6);
-    if (n < room && r->busy_samples) snprintf(text + n, room - n, "  utilisation %.0f %%", r->busy / r->busy_samples);
+    double busy = r->busy_samples ? r->busy / r->busy_samples : r->has_seen ? r->seen.utilisation : -1;
+    if (n < room && busy >= 0) snprintf(text + n, room - n, "  utilisation %.0f %%", busy);
     r->busy = 0;
     r->busy_samples = 0;
 }

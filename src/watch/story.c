@@ -29,6 +29,7 @@ static void begin(story *s) {
         .batch = NAN,
         .samples = NAN,
         .limit = NAN,
+        .asked = {NAN, NAN},
         .timesteps = NAN,
         .first_sample = NAN,
         .step_time = NAN,
@@ -81,9 +82,8 @@ static void describe(story *s, const db_now *run) {
     s->epochs = s->agent[0] ? NAN : outline_number(config, "train.epochs");
     s->patience = outline_number(config, "train.patience");
     s->timesteps = s->agent[0] ? outline_number(config, "agent.total_timesteps") : NAN;
-    s->limit =
-        outline_number(config, s->card ? "gpu_optimization.max_memory_gb" : "gpu_optimization.max_host_memory_gb") *
-        0x1p30;
+    s->asked = verdict_limit_read(config, s->card);
+    s->limit = verdict_limit_bytes(&s->asked, s->now.memory_total);
 }
 
 // Rows
@@ -179,6 +179,7 @@ static void take_sample(story *s, const db_sample_row *r) {
         s->late[i] = count ? sum / count : NAN;
     }
     s->now = *r;
+    s->limit = verdict_limit_bytes(&s->asked, r->memory_total);
 }
 
 static void take_event(story *s, const db_event_news *n) {

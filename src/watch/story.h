@@ -37,7 +37,8 @@ typedef struct {
     char model[32], agent[32], device[96], metric[32], precision[16];
     bool card, streamed;
     double parameters, epochs, patience, batch, samples,
-        limit;        // limit: bytes; NaN where there is none or it is not known
+        limit; // limit: bytes; NaN where there is none or it is not known
+    verdict_limit asked;
     double timesteps; // of an agent in all
 
     int curves;

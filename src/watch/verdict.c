@@ -1,5 +1,7 @@
 #include "watch/verdict.h"
 
+#include "run/outline.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,15 +68,28 @@ verdict verdict_utilisation(const verdict_figures *f) {
     verdict v = {.about = "utilisation"};
     if (!isfinite(f->utilisation) || f->utilisation < 0) return v;
     v.grade = f->utilisation >= GOOD_USE ? VERDICT_GOOD : f->utilisation >= FAIR_USE ? VERDICT_FAIR : VERDICT_POOR;
-    const char *of = f->card ? "the card is" : "processors are";
-    if (v.grade == VERDICT_GOOD)
-        snprintf(v.text, sizeof v.text, "%s busy %.0f %% of the time", of, f->utilisation);
+    const char *why = v.grade == VERDICT_GOOD ? "" : why_idle(f), *colon = *why ? ": " : "";
+    // Others may keep the processors busy: what is known is this run's share.
+    if (f->card)
+        snprintf(v.text, sizeof v.text, "the card is busy %.0f %% of the time%s%s", f->utilisation, colon, why);
     else
-        snprintf(v.text, sizeof v.text, "%s busy %.0f %%: %s", of, f->utilisation, why_idle(f));
+        snprintf(v.text, sizeof v.text, "the run uses %.0f %% of the processors%s%s", f->utilisation, colon, why);
     return v;
 }
 
 // Memory
+
+verdict_limit verdict_limit_read(const char *config, bool card) {
+    double gb = outline_number(config, card ? "gpu_optimization.max_memory_gb" : "gpu_optimization.max_host_memory_gb");
+    double share = card ? outline_number(config, "gpu_optimization.memory_fraction") : NAN;
+    return (verdict_limit){is_known(gb) ? gb * 0x1p30 : NAN, is_known(share) ? share : NAN};
+}
+
+// A limit of a little more than the device has means all of it.
+double verdict_limit_bytes(const verdict_limit *l, double total) {
+    double bytes = is_known(l->bytes) ? l->bytes : l->share * total;
+    return is_known(total) && bytes > total ? total : bytes;
+}
 
 // A limit of one's own first, then the device.
 verdict verdict_memory(const verdict_figures *f) {

@@ -50,4 +50,15 @@ int verdicts(const verdict_figures *f, verdict out[VERDICTS_MOST]);
 
 const char *verdict_word(verdict_grade g); // "good", "fair", "poor"
 
+// A run's own limit of memory, as its description gives it: bytes, or a share of a card's memory. NaN: not given.
+typedef struct {
+    double bytes, share;
+} verdict_limit;
+
+// Of a card, or of the host where the run computes on the CPU. `config` may be NULL.
+verdict_limit verdict_limit_read(const char *config, bool card);
+
+// The limit in bytes on a device of so many, NaN: not known; NaN where there is no limit.
+double verdict_limit_bytes(const verdict_limit *l, double total);
+
 #endif

@@ -437,6 +437,9 @@ static void a_filling_card_is_told(void **state) {
     assert_int_equal(times_in("out", "\nmonitor "), 0);
     assert_int_equal(RUN("inspect", "made", "--json"), 0);
     matches("out", "\"monitor\":null,");
+    // Epochs that are shorter than the interval tell of the newest sample.
+    assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.monitoring_interval=60", "train.epochs=3"), 0);
+    matches("made/training_log.txt", "epoch +3 [^\n]*  memory 80 MB  utilisation [0-9]+ %\n");
     setenv("FAKE_CARD", "unseen", 1);
     assert_int_equal(RUN("train", "run.yaml"), 0);
     assert_int_equal(RUN("inspect", "made"), 0);

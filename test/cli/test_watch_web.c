@@ -2,6 +2,8 @@
 #include "cli/program.h"
 #include "support.h"
 
+#include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,6 +14,23 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+// The room that the picture shows and all else that counts are the limit, but for what lies between tensors.
+static void the_picture_of_memory_knows_the_limit(void **state) {
+    (void)state;
+    put_small_run();
+    assert_int_equal(RUN("train", "run.yaml", "-q", "--device=cpu"), 0);
+    assert_false(file_holds("made/memory.json", "\"room\""));
+    assert_int_equal(RUN("train", "run.yaml", "-q", "--device=cpu", "gpu_optimization.max_host_memory_gb=0.25"), 0);
+    json_error_t why;
+    json_t *doc = json_load_file("made/memory.json", 0, &why), *bytes = json_object_get(doc, "bytes"), *each;
+    const char *key;
+    double sum = json_number_value(json_object_get(doc, "room"));
+    assert_true(sum > json_number_value(json_object_get(doc, "peak")));
+    json_object_foreach(bytes, key, each) if (strcmp(key, "activations") != 0) sum += json_number_value(each);
+    assert_true(json_number_value(json_object_get(bytes, "base")) > 0 && fabs(sum - 0x1p28) < 65536);
+    json_decref(doc);
+}
 
 static void tables_are_printed(void **state) {
     (void)state;
@@ -74,8 +93,8 @@ static void a_server_ends_when_it_is_asked(void **state) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, support_enter, support_leave)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(tables_are_printed), TEST(event_files_have_the_tables_numbers),
-        TEST(wrong_words_are_told), TEST(a_server_ends_when_it_is_asked)};
+    const struct CMUnitTest tests[] = {TEST(the_picture_of_memory_knows_the_limit), TEST(tables_are_printed),
+        TEST(event_files_have_the_tables_numbers), TEST(wrong_words_are_told), TEST(a_server_ends_when_it_is_asked)};
     program_use(TRADEWIND_BINARY);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 //
 // Runs in: test-long
 #include "cli/program.h"
+#include "data/walk.h"
 #include "run/db.h"
 #include "support.h"
 
@@ -38,6 +39,29 @@ static void put_million(const char *dir) {
     sqlite3_close(file);
 }
 
+// A walk on bars, and its trades: an equity and folds.
+static void put_traded_walk(void) {
+    put_text("walk.yaml", "data: {bars: {fast: a.csv}, vector: false, windows: {fast: 8}, label: {horizon: 3}}\n"
+                          "model: {kind: mlp, widths: 6}\ntrain: {epochs: 2, batch_size: 64, metric: loss}\n"
+                          "walk: {train: 900, validation: 200, test: 300, folds: 2, embargo: 5}\n"
+                          "run: {dir: runs/walk}\n");
+    walk_put("a.csv", 2400, 3600, 4);
+    assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "-q"), 0);
+    assert_int_equal(RUN("backtest", "runs/walk", "-q"), 0);
+    assert_int_equal(RUN("train", "walk.yaml", "walk.fold=2", "run.dir=runs/traded", "--device=cpu", "-q"), 0);
+    assert_int_equal(RUN("backtest", "runs/traded", "-q"), 0);
+}
+
+// A run under a limit of memory, whose best loss is the lowest, and an agent.
+static void put_others(void) {
+    put_text("agent.yaml", "agent: {env: cartpole, n_envs: 4, n_steps: 64, batch_size: 64, total_timesteps: 2048}\n"
+                           "run: {dir: runs/agent}\n");
+    assert_int_equal(RUN("train", "agent.yaml", "-q"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "run.dir=runs/limited", "train.metric=loss", "--device=cpu", "-q",
+                         "gpu_optimization.max_host_memory_gb=0.025"),
+        0);
+}
+
 // Pictures are left where the environment says.
 static void the_page_works_in_a_browser(void **state) {
     (void)state;
@@ -49,6 +73,8 @@ static void the_page_works_in_a_browser(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "run.dir=runs/quick", "train.epochs=6", "-q"), 0);
     assert_int_equal(RUN("train", "run.yaml", "run.dir=runs/other", "train.epochs=6", "train.seed=9", "-q"), 0);
     assert_int_equal(RUN("evaluate", "runs/quick", "-q"), 0);
+    put_traded_walk();
+    put_others();
     put_million("runs/million");
     snprintf(command, sizeof command, "%s/watch/browser/run.sh \"$(dirname '%s')\" '%s' \"$PWD/runs\" %s", TEST_DIR,
         TRADEWIND_BINARY, TRADEWIND_BINARY, pictures ? pictures : "");

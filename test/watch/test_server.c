@@ -142,13 +142,15 @@ static void put_epochs(db *d, int64_t from, int64_t to) {
 }
 
 static db *put_run(const char *dir, const char *status) {
+    static const char config[] = "model:\n  kind: lstm\ntrain:\n  epochs: 20\n  metric: mcc\n"
+                                 "gpu_optimization:\n  max_host_memory_gb: 2\n";
     char path[64];
     assert_int_equal(mkdir(dir, 0777), 0);
     snprintf(path, sizeof path, "%s/config.yaml", dir);
-    put_text(path, "model:\n  kind: lstm\ntrain:\n  epochs: 20\n  metric: mcc\n");
+    put_text(path, config);
     snprintf(path, sizeof path, "%s/run.db", dir);
     db *d = db_open(path);
-    db_run(d, "0.1", "model:\n  kind: lstm\ntrain:\n  epochs: 20\n  metric: mcc\n", "device: cpu\n");
+    db_run(d, "0.1", config, "device: cpu\n");
     db_event(d, 0, "start", "a, \"quoted\" <b>text</b>");
     put_epochs(d, 1, 5);
     if (status) db_status(d, status, "");
@@ -193,6 +195,7 @@ static void shows_the_page_and_its_documents(void **state) {
     gives("/api/runs", 200, "\"spark\":[0.01,0.02");
     gives(of_run("one", ""), 200, "\"main\":\"validation/mcc\"");
     gives(of_run("one", ""), 200, "<b>text</b>");
+    gives(of_run("one", ""), 200, "\"limit\":2147483648");
     gives(of_run("one", ""), 200, "Content-Type: application/json");
     gives(of_run("one", "/series?name=validation/mcc&name=none&points=100"), 200,
         "{\"series\":[{\"name\":\"validation/mcc\",\"count\":5,\"missing\":0,\"x\":[1,2,3,4,5],\"y\":[0.01,0.02,0.03,"

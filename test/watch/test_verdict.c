@@ -56,6 +56,8 @@ static void utilisation_has_a_reason(void **state) {
     says(verdict_utilisation(&f), VERDICT_FAIR, "the host");
     f.step_seconds = 2e-4;
     says(verdict_utilisation(&f), VERDICT_FAIR, "too small");
+    f.card = false;
+    says(verdict_utilisation(&f), VERDICT_FAIR, "the run uses 60 % of the processors: few threads");
 }
 
 static void slow_clocks_have_a_reason(void **state) {
@@ -92,6 +94,22 @@ static void memory_is_compared_with_what_is_nearer(void **state) {
     says(verdict_memory(&f), VERDICT_FAIR, "with what others use");
     f.process = 11e9;
     says(verdict_memory(&f), VERDICT_POOR, "1000 MB beyond the limit");
+}
+
+// Of a card a number of GB or a share, of which no more counts than there is; of a run on the CPU that of the host.
+static void limits_are_those_of_the_device(void **state) {
+    (void)state;
+    static const char both[] = "gpu_optimization:\n  max_memory_gb: 2\n  max_host_memory_gb: 1\n";
+    static const char share[] = "gpu_optimization:\n  max_memory_gb: 0\n  memory_fraction: 0.5\n";
+    verdict_limit card = verdict_limit_read(both, true), host = verdict_limit_read(both, false);
+    assert_true(verdict_limit_bytes(&card, NAN) == 0x1p31 && verdict_limit_bytes(&host, 0x1p33) == 0x1p30);
+    assert_true(verdict_limit_bytes(&card, 0x1p30) == 0x1p30);
+    card = verdict_limit_read(share, true);
+    host = verdict_limit_read(share, false);
+    assert_true(verdict_limit_bytes(&card, 3e9) == 1.5e9);
+    assert_true(isnan(verdict_limit_bytes(&card, NAN)) && isnan(verdict_limit_bytes(&host, 3e9)));
+    card = verdict_limit_read(NULL, true);
+    assert_true(isnan(verdict_limit_bytes(&card, 3e9)));
 }
 
 static void skipped_steps_are_a_share(void **state) {
@@ -161,6 +179,7 @@ int main(void) {
         cmocka_unit_test(utilisation_has_a_reason),
         cmocka_unit_test(slow_clocks_have_a_reason),
         cmocka_unit_test(memory_is_compared_with_what_is_nearer),
+        cmocka_unit_test(limits_are_those_of_the_device),
         cmocka_unit_test(skipped_steps_are_a_share),
         cmocka_unit_test(a_loss_that_stays_is_told),
         cmocka_unit_test(a_rate_that_fell_is_told),

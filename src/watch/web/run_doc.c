@@ -140,7 +140,7 @@ static double *values_of(const view *v, const char *name, int *count) {
 
 // The mean of a device's curve over the last cells, and the most of all.
 static void late_of(const view *v, const char *name, double *mean, double *late_most, double *most) {
-    enum { LATE = 60 };
+    enum { LATE = 30 };
     const view_curve *c = view_find(v, name);
     *mean = *late_most = *most = NAN;
     if (!c || !c->values.cells) return;
@@ -156,9 +156,15 @@ static void late_of(const view *v, const char *name, double *mean, double *late_
     *mean = sum / (c->values.cells - from);
 }
 
-static double limit_of(const texts *t) {
-    double gb = outline_number(t->config, "gpu_optimization.max_memory_gb");
-    return gb > 0 ? gb * 1073741824.0 : NAN;
+static bool on_card(const texts *t) {
+    char device[128];
+    outline_put(t->plan, "device", device, sizeof device);
+    return device[0] && strncmp(device, "cpu", 3) != 0;
+}
+
+static double limit_of(const view *v, const texts *t) {
+    verdict_limit l = verdict_limit_read(t->config, on_card(t));
+    return verdict_limit_bytes(&l, view_last(v, "device/memory_total"));
 }
 
 static verdict_figures figures_of(const run_doc *d, const texts *t) {
@@ -167,10 +173,9 @@ static verdict_figures figures_of(const run_doc *d, const texts *t) {
     verdict_figures f = {
         .parameters = outline_number(t->plan, "parameters"), .patience = outline_number(t->config, "train.patience")};
     double unused;
-    char device[128], residency[32];
-    outline_put(t->plan, "device", device, sizeof device);
+    char residency[32];
     outline_put(t->plan, "residency", residency, sizeof residency);
-    f.card = device[0] && strncmp(device, "cpu", 3) != 0;
+    f.card = on_card(t);
     f.streamed = strcmp(residency, "host") == 0;
     late_of(v, "device/utilisation", &f.utilisation, &unused, &unused);
     late_of(v, "device/clock", &f.clock, &unused, &f.clock_most);
@@ -179,7 +184,7 @@ static verdict_figures figures_of(const run_doc *d, const texts *t) {
     late_of(v, "device/memory_process", &unused, &unused, &f.process);
     late_of(v, "device/memory_used", &unused, &unused, &f.used);
     late_of(v, "device/memory_total", &unused, &unused, &f.total);
-    f.limit = limit_of(t);
+    f.limit = limit_of(v, t);
     f.steps = (double)s->step;
     f.skipped = view_last(v, "steps_skipped");
     f.step_seconds = s->step && s->epochs ? s->seconds / (double)s->step : NAN;
@@ -253,7 +258,7 @@ json_t *run_doc_whole(const run_doc *d) {
     } more[] = {{"directory", json_text(d->dir)}, {"curves", curves_json(d->view)}, {"events", events_json(d->view)},
         {"confusion", confusion_json(d->view)}, {"verdicts", verdicts_json(d, &t)},
         {"documents", documents_json(d->dir)}, {"report", json_boolean(has_file(d->dir, "report.html"))},
-        {"limit", json_number(limit_of(&t))}, {"config", json_text(t.config)}, {"plan", json_text(t.plan)}};
+        {"limit", json_number(limit_of(d->view, &t))}, {"config", json_text(t.config)}, {"plan", json_text(t.plan)}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) json_object_set_new(doc, more[i].key, more[i].value);
     texts_done(&t);
     return doc;

@@ -3,7 +3,8 @@
 //
 //   node page.mjs TRADEWIND CHROMIUM DIRECTORY [PICTURES]
 //
-// DIRECTORY has the runs "quick" and "other", trained, and "million", whose steps/loss has a million values with peaks.
+// DIRECTORY has the runs "quick" and "other", trained, "walk" and "traded" with trades, "agent", "limited" under a limit of
+// memory, and "million", whose steps/loss has a million values with peaks.
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -145,12 +146,107 @@ async function shows(browser, url, width, scheme) {
   await page.close();
 }
 
+// By best value: runs of one metric follow each other, the best first.
+async function sorts(page) {
+  await page.locator("#order").selectOption("best");
+  const list = await page.evaluate(() => [...document.querySelectorAll(".item:not(.part) .what")].map((e) => /\b(mcc|loss) (-?[0-9.]+)/.exec(e.textContent)).filter(Boolean).map(([, name, v]) => [name, Number(v)]));
+  for (const [name, sign] of [["mcc", -1], ["loss", 1]]) {
+    const at = list.flatMap(([n], i) => (n === name ? [i] : [])), values = at.map((i) => sign * list[i][1]);
+    check(at.length > 1 && at[at.length - 1] - at[0] === at.length - 1 && values.every((v, i) => !i || values[i - 1] <= v), `by best value: ${JSON.stringify(list)}`);
+  }
+  await page.locator("#order").selectOption("new");
+}
+
+const chartOf = (page, title) => page.locator(`[data-chart="${title}"]`);
+
+// What a walk, an agent and a run under a limit have beside others.
+async function showsKinds(browser, url, width, scheme) {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme }), where = `${width} pixels, ${scheme}`;
+  listen(page);
+  for (const [name, what] of [["walk", "Folds"], ["traded", "Backtest"], ["agent", "Memory plan"], ["limited", "Memory plan"]]) {
+    await page.goto(url);
+    await page.locator("#runs .item").first().waitFor({ timeout: PATIENCE });
+    await open(page, name);
+    await page.locator(`section[aria-label="${what}"]`).waitFor({ timeout: PATIENCE });
+    for (const figure of await page.locator("figure").all()) await figure.scrollIntoViewIfNeeded();
+    if (["walk", "traded"].includes(name)) await becomes(page, `the equity of ${name} is drawn`, pointsOf, "equity");
+    if (name === "limited") {
+      await becomes(page, "the limit is drawn in the memory plan", () => /limit: room for [0-9.]+ MB/.test(document.querySelector(".map").textContent));
+      await page.getByText(/memory, of 26\.8 MB allowed/).waitFor({ timeout: PATIENCE });
+    }
+    await sound(page, `${name} at ${where}`);
+    await page.evaluate(() => scrollTo(0, 0));
+    await picture(page, `${name}_${width}_${scheme}`);
+  }
+  await page.close();
+}
+
+// Times of bars are in UTC for every reader, and a zoom into them leaves the charts of the machine alone.
+async function tellsBars(browser, url) {
+  const page = await browser.newPage({ viewport: { width: 1400, height: 900 }, timezoneId: "America/New_York" });
+  listen(page);
+  await page.goto(url);
+  await open(page, "traded");
+  const equity = chartOf(page, "equity"), memory = chartOf(page, "memory");
+  await memory.scrollIntoViewIfNeeded();
+  await becomes(page, "memory is drawn", pointsOf, "memory");
+  const before = Number(await memory.getAttribute("data-points"));
+  await equity.scrollIntoViewIfNeeded();
+  await becomes(page, "the equity is drawn", pointsOf, "equity");
+  await equity.locator("summary").click();
+  const [, id] = /run\/([0-9a-f]{16})/.exec(page.url());
+  const first = (await (await fetch(`${url}api/runs/${id}/document/backtest.json`)).json()).equity.time[0];
+  const wanted = `${new Date(1000 * first).toISOString().slice(0, 16).replace("T", " ")} UTC`, told = await equity.locator("tbody th").first().textContent();
+  check(told === wanted, `the first bar is told as ${told}, and is of ${wanted}`);
+  await equity.locator(".plot").focus();
+  for (let i = 0; i < 4; i++) await page.keyboard.press("+");
+  await page.waitForTimeout(500);
+  check(Number(await memory.getAttribute("data-points")) >= before, "a zoom into bars empties the chart of memory");
+  await page.close();
+}
+
+// The time from the click on the run of a million steps to its first curve; the best of three, as others use the machine.
+async function firstCurve(page) {
+  let best = Infinity;
+  for (let i = 0; i < 3; i++) {
+    await open(page, "quick");
+    await becomes(page, "another run is drawn", pointsOf, "loss");
+    const start = Date.now();
+    await open(page, "million");
+    await becomes(page, "a million values are drawn", pointsOf, "loss by step");
+    best = Math.min(best, Date.now() - start);
+  }
+  return best;
+}
+
+// Milliseconds between the frames of a window that moves over a million values: the median and the longest.
+async function panned(page) {
+  const plot = chartOf(page, "loss by step").locator(".plot");
+  await plot.scrollIntoViewIfNeeded();
+  await plot.focus();
+  for (const key of ["+", "+", "+", "+"]) await page.keyboard.press(key);
+  await page.waitForTimeout(300);
+  await page.evaluate(() => {
+    const frames = (window.frames_ = []);
+    const count = (t) => { frames.push(t); if (!window.enough_) requestAnimationFrame(count); };
+    requestAnimationFrame(count);
+  });
+  for (let i = 0; i < 40; i++) {
+    await page.keyboard.press(i < 20 ? "ArrowRight" : "ArrowLeft");
+    await page.waitForTimeout(25);
+  }
+  const list = await page.evaluate(() => { window.enough_ = true; return window.frames_.slice(1).map((t, i) => t - window.frames_[i]); });
+  await page.keyboard.press("0");
+  list.sort((a, b) => a - b);
+  return { median: list[list.length >> 1], longest: list[list.length - 1], frames: list.length };
+}
+
 // A million values: every peak is there at every zoom, and the server stays small.
 async function millions(page, port) {
-  const start = Date.now();
-  await open(page, "million");
-  await becomes(page, "a million values are drawn", pointsOf, "loss by step");
-  console.log(`page: first curve of a million values after ${Date.now() - start} ms`);
+  const first = await firstCurve(page), frames = await panned(page);
+  console.log(`page: first curve of a million values after ${first} ms; moved, a frame in ${frames.median.toFixed(0)} ms (${frames.longest.toFixed(0)} at most, of ${frames.frames})`);
+  check(first < 1000, "the first curve takes a second or more");
+  check(frames.median < 100, "a window moves over a million values with fewer than ten frames a second");
   const [, id] = /run\/([0-9a-f]{16})/.exec(page.url());
   for (const [from, to] of [["", ""], [600000, 700000], [654000, 655000], [654300, 654340]]) {
     const begun = Date.now(), window = from === "" ? "" : `&from=${from}&to=${to}`;
@@ -169,10 +265,15 @@ const port = { server: await serve(0) };
 port.number = Number(new URL(port.server.url).port);
 const browser = await chromium.launch({ executablePath, args });
 try {
-  for (const [width, scheme] of [[390, "light"], [1400, "light"], [1400, "dark"], [390, "dark"]]) await shows(browser, port.server.url, width, scheme);
+  for (const [width, scheme] of [[390, "light"], [1400, "light"], [1400, "dark"], [390, "dark"]]) {
+    await shows(browser, port.server.url, width, scheme);
+    await showsKinds(browser, port.server.url, width, scheme);
+  }
+  await tellsBars(browser, port.server.url);
   const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } }), said = listen(page);
   await page.goto(port.server.url);
   await open(page, "quick");
+  await sorts(page);
   await zooms(page);
   await compares(page);
   await sound(page, "two runs");

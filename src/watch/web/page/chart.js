@@ -3,12 +3,12 @@
 // Points come from the server window by window, the lowest and the highest of each stretch, so that no peak is
 // lost at any zoom. Charts over the same axis share their window. Behind each chart is a table of what it shows.
 import { series } from "./api.js";
-import { el, known, moment, number, put, scroll, table } from "./pieces.js";
+import { bytes, el, known, moment, number, put, scroll, table } from "./pieces.js";
 
 const HEIGHT = 220;
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11].flatMap((k) => [1, 2, 5].map((n) => n * 10 ** k)); // steps of an axis of counts
-const BINARY = [10, 20, 30, 40].flatMap((k) => [1, 2, 5, 10, 20, 50, 100, 200, 500].map((n) => n * 2 ** k)); // of bytes
+const GIGA = WHOLE.map((n) => (n * 2 ** 30) / 1000); // of bytes, where the highest are gigabytes
 const DASHES = [[], [6, 4], [2, 3], [9, 3, 2, 3]];
 
 // The window of all charts over an axis: null shows all.
@@ -29,7 +29,7 @@ const TIMES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10
 const digits = (list, step) => Math.max(4, Math.ceil(Math.log10(Math.max(...list.map((v) => Math.abs(v ?? 0))) / step)) + 1);
 
 // A moment on an axis whose marks are `step` seconds apart.
-const tick = (v, step) => (step >= 86400 ? moment(v).slice(0, 10) : step >= 60 ? moment(v).slice(11) : moment(v, true).slice(11));
+const tick = (v, step, utc) => (step >= 86400 ? moment(v, false, utc).slice(0, 10) : step >= 60 ? moment(v, false, utc).slice(11) : moment(v, true, utc).slice(11));
 
 // Settings that all charts of a view share.
 export class Look {
@@ -59,8 +59,8 @@ function clean(s) {
 }
 
 export class Chart {
-  // curves: {run, name, label, color, dash} or {data: [x, y], label, color, dash}; `over`: "epoch", "step" or "time";
-  // `limit`: a line that is drawn across, {value, label}; `format`: of values; `factor`: that values are divided by.
+  // curves: {run, name, label, color, dash} or {data: [x, y], label, color, dash}; `over`: "epoch", "step", "time" (of the
+  // run, on the reader's clock) or "bars" (times of bars, in UTC); `limit`: a line that is drawn across, {value, label}; `format`: of values; `factor`: that values are divided by.
   constructor(options, look) {
     Object.assign(this, { format: number, factor: 1, limit: null, note: null }, options);
     this.look = look;
@@ -69,6 +69,8 @@ export class Chart {
     this.seen = false;
     this.dirty = true;
     this.turn = 0;
+    this.utc = this.over === "bars";
+    this.timed = this.utc || this.over === "time";
     this.make();
     this.onWindow = (over) => { if (over === this.over) this.moved(); };
     look.windows.listeners.add(this.onWindow);
@@ -160,12 +162,13 @@ export class Chart {
     });
     const lists = [...(this.look.smooth ? this.curves.map((c) => styled(c, true)) : []), ...this.curves.map((c) => styled(c, false))];
     const axis = { stroke: ink, font, grid, ticks: { show: false } };
-    const time = this.over === "time";
+    const time = this.timed;
     return {
+      ...(this.utc ? { tzDate: (t) => uPlot.tzDate(new Date(1000 * t), "Etc/UTC") } : {}),
       width: Math.max(this.plot.clientWidth, 120), height: HEIGHT, series: [{ label: this.over }, ...lists], legend: { show: false },
       cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 6 }, y: false },
       scales: { x: { time, range: () => this.look.windows.get(this.over) ?? this.extent() }, y: { distr: this.look.log ? 3 : 1, range: (u, low, high) => this.range(low, high) } },
-      axes: [{ ...axis, size: 30, space: 64, ...(time ? { incrs: TIMES, values: (u, list, axis, space, step) => list.map((v) => tick(v, step)) } : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, ...(this.binary ? { incrs: BINARY } : {}), values: (u, list, axis, space, step) => list.map((v) => (v === null ? "" : this.format === number ? number(v, digits(list, step)) : this.format(v))) }],
+      axes: [{ ...axis, size: 30, space: time ? 92 : 64, ...(time ? { incrs: TIMES, values: (u, list, axis, space, step) => list.map((v) => tick(v, step, this.utc)) } : { incrs: WHOLE, values: (u, list) => list.map((v) => number(v, 6)) }) }, { ...axis, size: 58, ...(this.format === bytes ? { incrs: (u, axis, low, high) => (high >= 2 ** 30 ? GIGA : WHOLE) } : {}), values: (u, list, axis, space, step) => list.map((v) => (v === null ? "" : this.format === number ? number(v, digits(list, step)) : this.format(v, Math.max(...list)))) }],
       hooks: { setSelect: [(u) => this.selected(u)], setCursor: [(u) => this.point(u)], draw: [(u) => this.drawLimit(u)], ready: [(u) => u.over.addEventListener("dblclick", () => this.look.windows.set(this.over, null))] },
     };
   }
@@ -224,9 +227,12 @@ export class Chart {
       while (at > 0 && !known(list[at])) at--;
       if (known(list[at])) texts.push(this.curves.length > 1 ? `${c.short ?? c.label} ${this.format(list[at])}` : this.format(list[at]));
     }
-    const where = i === null || i === undefined ? "" : `${this.over === "time" ? moment(u.data[0][i], true) : `${this.over} ${number(u.data[0][i])}`}: `;
+    const where = i === null || i === undefined ? "" : `${this.at(u.data[0][i])}: `;
     this.now.textContent = texts.length > 4 ? where.slice(0, -2) : where + texts.join(" · ");
   }
+
+  // A place on the axis in words.
+  at(x) { return this.utc ? `${moment(x, false, true)} UTC` : this.timed ? moment(x, true) : `${this.over} ${number(x)}`; }
 
   // The table of what is drawn, at most 60 rows of it.
   tell() {
@@ -234,8 +240,8 @@ export class Chart {
     const offset = this.look.smooth ? this.curves.length : 0, data = this.uplot.data, n = data[0].length, step = Math.max(1, Math.ceil(n / 60));
     const rows = [];
     for (let i = 0; i < n; i += step)
-      rows.push([this.over === "time" ? moment(data[0][i], true) : number(data[0][i]), ...this.curves.map((_, k) => this.format(data[1 + offset + k][i]))]);
-    const columns = [{ title: this.over }, ...this.curves.map((c) => ({ title: c.label, number: true }))];
+      rows.push([this.timed ? this.at(data[0][i]) : number(data[0][i]), ...this.curves.map((_, k) => this.format(data[1 + offset + k][i]))]);
+    const columns = [{ title: this.utc ? "time" : this.over }, ...this.curves.map((c) => ({ title: c.label, number: true }))];
     this.rows.replaceChildren(scroll(`Values of ${this.title}`, table(step > 1 ? `Every ${number(step)}th of ${number(n)} points` : null, columns, rows)));
   }
 

@@ -11,6 +11,22 @@ const lines = { children: (id) => state.runs.filter((r) => r.parent === id) };
 
 // The list
 
+// Whether a lower value of a metric is the better one, by its runs: their best lies at an end of their curve.
+function falls(main) {
+  let votes = 0;
+  for (const r of state.runs.filter((r) => r.main === main && known(r.best))) {
+    const list = r.spark.filter(known);
+    votes += Math.sign(r.best - Math.min(...list) - (Math.max(...list) - r.best)) || 0;
+  }
+  return votes < 0;
+}
+
+// The best first, metric by metric; runs without a value last.
+function byBest() {
+  const signs = new Map([...new Set(state.runs.map((r) => r.main))].map((main) => [main, falls(main) ? 1 : -1]));
+  return (a, b) => known(b.best) - known(a.best) || (a.main < b.main ? -1 : a.main > b.main ? 1 : (a.best - b.best) * signs.get(a.main)) || 0;
+}
+
 function words(r) {
   if (r.trouble) return r.trouble;
   if (!r.known) return "reading…";
@@ -30,7 +46,7 @@ function item(r) {
 }
 
 function sorted() {
-  const by = { new: (a, b) => b.started - a.started, name: () => 0, best: (a, b) => (b.best ?? -Infinity) - (a.best ?? -Infinity) }[$("order").value];
+  const by = { new: (a, b) => b.started - a.started, name: () => 0, best: byBest() }[$("order").value];
   const heads = state.runs.filter((r) => !r.parent).sort(by), below = (id) => state.runs.filter((r) => r.parent === id).flatMap((r) => [r, ...below(r.id)]);
   return heads.flatMap((r) => [r, ...below(r.id)]);
 }
@@ -39,7 +55,7 @@ function showList() {
   const wanted = $("search").value.trim().toLowerCase(), focus = document.activeElement?.closest?.(".item")?.dataset.id, tag = document.activeElement?.localName;
   const shown = sorted().filter((r) => !wanted || `${r.name} ${r.model} ${r.data} ${r.status} ${r.kind}`.toLowerCase().includes(wanted));
   const running = state.runs.filter((r) => r.status === "running").length;
-  $("list-note").textContent = !state.loaded ? "" : !state.runs.length ? "No runs here yet. `tradewind train` makes one, and it appears by itself." : `${shown.length === state.runs.length ? number(state.runs.length) : `${number(shown.length)} of ${number(state.runs.length)}`} runs${running ? `, ${running} running` : ""}. Check several to lay them over each other.`;
+  $("list-note").textContent = !state.loaded ? "" : !state.runs.length ? "No runs here yet. `tradewind train` makes one, and it appears by itself." : `${shown.length === state.runs.length ? number(state.runs.length) : `${number(shown.length)} of ${number(state.runs.length)}`} run${state.runs.length === 1 ? "" : "s"}${running ? `, ${running} running` : ""}. Check several to lay them over each other.`;
   $("runs").replaceChildren(...shown.map(item));
   if (focus) $("runs").querySelector(`[data-id="${focus}"] ${tag === "input" ? "input" : "a"}`)?.focus({ preventScroll: true });
 }

@@ -23,28 +23,21 @@ function line(y, text, name) {
   return [l, t];
 }
 
-// Bytes that the limit leaves to the slab's planned part, once all that lasts is counted; null where that is not known.
-function roomOf(plan, limit) {
-  if (!limit || !plan.bytes) return null;
-  const lasting = Object.entries(plan.bytes).reduce((sum, [key, n]) => sum + (key === "activations" ? 0 : n), 0);
-  return limit > lasting ? limit - lasting : null;
-}
-
 // Figures of the whole of memory, as parts of a bar up to the limit.
 function parts(plan, limit) {
-  const names = { base: "base", data: "data", weights: "weights", gradients: "gradients", moments: "moments", states: "states", staging: "staging", activations: "activations", tables: "tables", fallback: "fallback of fp16" };
+  const names = { base: "base", copies: "loader's batches and copies of weights", rest: "for the rest", data: "data", weights: "weights", gradients: "gradients", moments: "moments", states: "states", staging: "staging", activations: "activations", tables: "tables", fallback: "fallback of fp16" };
   const rows = Object.entries(names).filter(([key]) => plan.bytes?.[key] > 0).map(([key, name]) => [name, bytes(plan.bytes[key])]);
   const total = Object.keys(names).reduce((sum, key) => sum + (plan.bytes?.[key] ?? 0), 0);
   rows.push(["in all", bytes(total)]);
   if (limit) rows.push(["limit", bytes(limit)]);
-  return table("Memory by purpose", [{ title: "" }, { title: "bytes", number: true }], rows);
+  return table("Memory by purpose", [{ title: "purpose" }, { title: "bytes", number: true }], rows);
 }
 
 export function memoryMap(plan, limit) {
-  const blocks = plan.blocks ?? [], room = roomOf(plan, limit), near = room !== null && room < 2.5 * plan.peak;
+  const blocks = plan.blocks ?? [], room = plan.room ?? null, near = room !== null && room < 2.5 * plan.peak;
   const top = (near ? Math.max(room, plan.peak) : plan.peak) * 1.08 || 1;
   const x = (i) => LEFT + ((WIDTH - LEFT) * i) / Math.max(1, plan.instructions), y = (b) => (HEIGHT - BOTTOM) * (1 - b / top);
-  const marks = [0, 0.25, 0.5, 0.75, 1].map((s) => el("text", { x: LEFT - 8, y: y(plan.peak * s) + 4, "text-anchor": "end" }, bytes(plan.peak * s)));
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((s) => el("text", { x: LEFT - 8, y: y(plan.peak * s) + 4, "text-anchor": "end" }, bytes(plan.peak * s, plan.peak)));
   const turn = plan.backward ?? null;
   const svg = el("svg", { class: "map", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Memory plan: ${blocks.length} blocks over ${plan.instructions} instructions, ${bytes(plan.peak)} at the peak` },
     blocks.map((b) => rectangle(b, plan, x, y)), marks, line(y(plan.peak), `peak ${bytes(plan.peak)}`, "--ink"), near ? line(y(room), `limit: room for ${bytes(room)}`, "--poor") : null,

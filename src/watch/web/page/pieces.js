@@ -36,12 +36,13 @@ export function number(v, digits = 4) {
 export const unit = (v, of) => (known(v) && of ? `${number(v)} ${of}` : number(v));
 export const share = (v) => unit(known(v) ? 100 * v : null, "%");
 
-export function bytes(v) {
+// Bytes as the commands tell them: a GB is 2^30 bytes, as memory limits are given, an MB 10^6. Marks of one axis have the
+// unit of the highest.
+const UNITS = [[2 ** 30, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]];
+export function bytes(v, highest = v) {
   if (!known(v)) return "–";
-  const units = ["B", "KB", "MB", "GB", "TB"];
-  let k = 0;
-  while (Math.abs(v) >= 1024 && k < 4) { v /= 1024; k++; }
-  return `${v >= 100 || k === 0 ? v.toFixed(0) : v.toFixed(v >= 10 ? 1 : 2)} ${units[k]}`;
+  const [of, name] = UNITS.find(([least]) => Math.abs(highest) >= least) ?? UNITS[3], n = v / of;
+  return `${n >= 100 || n === 0 || of === 1 ? n.toFixed(0) : n.toFixed(n >= 10 ? 1 : 2)} ${name}`;
 }
 
 export function span(seconds) {
@@ -55,9 +56,10 @@ export function span(seconds) {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-export function moment(seconds, withSeconds = false) {
+// A moment on the reader's clock, or in UTC, as bars have it.
+export function moment(seconds, withSeconds = false, utc = false) {
   if (!known(seconds) || seconds <= 0) return "–";
-  const d = new Date(1000 * seconds), two = (n) => String(n).padStart(2, "0");
+  const at = new Date(1000 * seconds), d = utc ? new Date(at.getTime() + 60000 * at.getTimezoneOffset()) : at, two = (n) => String(n).padStart(2, "0");
   const day = `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
   return `${day} ${two(d.getHours())}:${two(d.getMinutes())}${withSeconds ? ":" + two(d.getSeconds()) : ""}`;
 }

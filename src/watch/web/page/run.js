@@ -178,7 +178,7 @@ export class RunView {
     const value = (d, n) => { const c = d.curves.find((c) => c.name === n); return number(c ? (known(c.best) ? c.best : c.last) : null); };
     const rows = [["status", ...this.list.map((d) => d.status)], [agents ? "best iteration" : "best epoch", ...this.list.map((d) => number(d.best_epoch || null))], ...names.slice(0, 14).map((n) => [nameOf(n), ...this.list.map((d) => value(d, n))]),
       [agents ? "steps a second" : "samples a second", ...this.list.map((d) => value(d, "epoch/samples_per_s"))], ["seconds of training", ...this.list.map((d) => number(d.seconds, 3))]];
-    put(this.facts, el("section", { class: "panel" }, scroll("Comparison", table(agents ? "At each agent's best evaluation" : "At each run's best epoch", [{ title: "" }, ...this.list.map((d) => ({ title: d.name, number: true }))], rows))));
+    put(this.facts, el("section", { class: "panel wide" }, scroll("Comparison", table(agents ? "At each agent's best evaluation" : "At each run's best epoch", [{ title: "figure" }, ...this.list.map((d) => ({ title: d.name, number: true }))], rows))));
   }
 
   showWords() {
@@ -233,7 +233,7 @@ export class RunView {
     this.charts.forEach((c) => { if (c.element.parentNode === place) c.wanted = false; });
     const limit = known(this.doc.limit) && !this.several ? { value: this.doc.limit, label: `limit ${bytes(this.doc.limit)}` } : null;
     const charts = [
-      { title: "memory", format: bytes, binary: true, limit, names: [["memory_process", "this run"], ...(this.several || this.doc.device?.startsWith("cpu") ? [] : [["memory_others", "others"]])] },
+      { title: "memory", format: bytes, limit, names: [["memory_process", "this run"], ...(this.several || this.doc.device?.startsWith("cpu") ? [] : [["memory_others", "others"]])] },
       { title: "utilisation", format: (v) => `${number(v, 3)} %`, names: [["utilisation", "utilisation"]] },
       { title: "temperature", format: (v) => `${number(v, 3)} °C`, names: [["temperature", "temperature"]] },
       { title: "power", format: (v) => `${number(v, 3)} W`, names: [["power", "power"]] },
@@ -269,7 +269,7 @@ export class RunView {
       el("div", { class: "figures" },
         square ? el("div", { class: "panel" }, el("h3", {}, `Confusion on ${of}`), scroll("Confusion matrix", matrix(counts, names))) : null,
         part?.scores ? el("div", { class: "panel" }, el("h3", {}, "Scores beside trivial answers"), scroll("Scores", table(null, [{ title: "metric" }, { title: "score", number: true }, { title: "trivial", number: true }, { title: "verdict" }], part.scores.map((s) => [s.metric, number(s.score), number(s.trivial_score), s.verdict ?? ""])))) : null,
-        figures.length ? el("div", { class: "panel" }, el("h3", {}, `Evaluation of the ${part === evaluation.parts.test ? "test" : "evaluated"} part`), scroll("Evaluation", table(null, [{ title: "" }, { title: "value", number: true }], figures.map(([name, v]) => [name.replaceAll("_", " "), valueOf(name, v)])))) : null)));
+        figures.length ? el("div", { class: "panel" }, el("h3", {}, `Evaluation of the ${part === evaluation.parts.test ? "test" : "evaluated"} part`), scroll("Evaluation", table(null, [{ title: "figure" }, { title: "value", number: true }], figures.map(([name, v]) => [name.replaceAll("_", " "), valueOf(name, v)])))) : null)));
   }
 
   async showDocuments() {
@@ -287,8 +287,8 @@ export class RunView {
     this.equity = true;
     this.trading.replaceChildren(el("section", { "aria-label": "Backtest" }, el("div", { class: "section-head" }, el("h2", {}, "Backtest")), figures));
     const curves = [line("equity", "equity", "--c0", 0), line("hold", "buy and hold", "--c1", 1)].filter(Boolean);
-    if (times.length) this.chart({ title: "equity", over: "time", curves, wide: true }, figures);
-    if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, unit(s.value, s.unit), unit(s.hold, s.unit), s.definition ?? ""]), { class: "statistics" }))));
+    if (times.length) this.chart({ title: "equity", over: "bars", curves, wide: true }, figures);
+    if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "statistic" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, unit(s.value, s.unit), unit(s.hold, s.unit), s.definition ?? ""]), { class: "statistics" }))));
   }
 
   showFolds(walk) {
@@ -302,7 +302,8 @@ export class RunView {
     const columns = folds ? [{ title: "fold" }, { title: "trained on" }, { title: "tested on" }, ...names.map((n) => ({ title: n.replaceAll("_", " "), number: true })), { title: "status" }]
       : [{ title: "part" }, { title: "epochs", number: true }, { title: "best", number: true }, { title: "status" }];
     const all = children.map((c) => c.id).slice(0, 8).join(",");
-    put(this.folds, el("section", { "aria-label": "Folds" }, el("div", { class: "section-head" }, el("h2", {}, folds || this.doc.kind === "walk" ? "Folds" : "Members"), children.length > 1 ? el("a", { href: `#/run/${all}` }, "Curves over each other") : null), el("div", { class: "panel" }, scroll("Folds", table(null, columns, rows, { class: "folds" })))));
+    const title = folds || this.doc.kind === "walk" ? "Folds" : "Members";
+    put(this.folds, el("section", { "aria-label": title }, el("div", { class: "section-head" }, el("h2", {}, title), children.length > 1 ? el("a", { href: `#/run/${all}` }, "Curves over each other") : null), el("div", { class: "panel" }, scroll(`Table of ${title.toLowerCase()}`, table(null, columns, rows, { class: "folds" })))));
   }
 
   // Settings, events, files
@@ -326,7 +327,7 @@ export class RunView {
   showEvents() {
     if (this.several) return;
     const rows = [...this.doc.events].reverse().map((e) => [moment(e.time, true), e.kind, e.text || "", number(e.step)]);
-    put(this.events, rows.length ? el("section", { "aria-label": "Events" }, el("div", { class: "section-head" }, el("h2", {}, "Events")), el("div", { class: "panel events" }, scroll("Events", table(null, [{ title: "time" }, { title: "what" }, { title: "" }, { title: "step", number: true }], rows)))) : "");
+    put(this.events, rows.length ? el("section", { "aria-label": "Events" }, el("div", { class: "section-head" }, el("h2", {}, "Events")), el("div", { class: "panel events" }, scroll("Table of events", table(null, [{ title: "time" }, { title: "what" }, { title: "about" }, { title: "step", number: true }], rows)))) : "");
   }
 
   showFiles() {
