@@ -1,5 +1,6 @@
 // Lines of a feed from bytes that arrive in pieces, through the reader and the sequencer: bars come in order, with
 // figures that can be, and memory does not grow. The first bytes choose the options and the pieces.
+#include "data/npy.h"
 #include "live/lines.h"
 #include "live/row_reader.h"
 #include "live/sequence.h"
@@ -38,12 +39,24 @@ static void check_bar(const feed_event *ev, seen *all, int *count) {
     all[i].time = b->time;
 }
 
+// A note is printed, and kept as JSON: it is one line of UTF-8.
+static void check_note(const feed_event *ev) {
+    const unsigned char *text = (const unsigned char *)ev->text;
+    size_t size = strlen(ev->text);
+    uint32_t c;
+    CHECK(size && feed_note_key(ev->note), "a note of nothing");
+    for (int n; size; text += n, size -= (size_t)n) {
+        n = npy_utf8_get(text, (int64_t)size, &c);
+        CHECK(n && c >= 32 && (c < 127 || c >= 160), "a note with characters that cannot be shown: %s", ev->text);
+    }
+}
+
 static void drain(sequence *s, seen *all, int *count) {
     feed_event ev;
     while (sequence_next(s, &ev)) {
         CHECK(memchr(ev.text, 0, sizeof ev.text), "a note without an end");
         if (ev.kind == FEED_BAR) check_bar(&ev, all, count);
-        if (ev.kind == FEED_NOTE) CHECK(ev.text[0] && feed_note_key(ev.note), "a note of nothing");
+        if (ev.kind == FEED_NOTE) check_note(&ev);
         if (ev.kind == FEED_QUOTE) CHECK(ev.bid > 0 && ev.ask >= ev.bid, "quotes that cannot be");
     }
 }

@@ -83,8 +83,8 @@ static void show_instrument(const session *s, int k, bool held, bool verbose) {
     char text[500], when[SHOWN], n[SHOWN];
     term_count(n, sizeof n, (double)v.warmed);
     if (v.books->bars) {
-        account_text(n, sizeof n, v.books->equity, 2);
-        printf("%-9s goes on behind %s, equity %s\n", name_of(v.symbol), moment(when, v.time), n);
+        printf(
+            "%-9s goes on behind %s, equity %s\n", name_of(v.symbol), moment(when, v.time), money(n, v.books->equity));
     } else if (v.time != INT64_MIN) {
         printf("%-9s warmed up with %s bars to %s", name_of(v.symbol), n, moment(when, v.time));
         if (v.needs) printf("; about %lld more are needed before the first answer", (long long)v.needs);

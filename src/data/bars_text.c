@@ -1,5 +1,7 @@
 #include "data/bars_text.h"
 
+#include "data/npy.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,13 +106,24 @@ text bars_text_cell(text *line, char separator, bool *more) {
 }
 
 char *bars_text_show(char *buf, size_t n, text t) {
-    size_t used = 0;
-    for (; used + 1 < n && used < t.size; used++) {
-        unsigned char c = (unsigned char)t.at[used];
-        buf[used] = c < 32 || c == 127 ? ' ' : (char)c;
+    size_t used = 0, whole = 0; // `whole`: the last end of a character that the dots have room behind
+    size_t at = 0;
+    while (at < t.size) {
+        uint32_t c = 0;
+        size_t length = (size_t)npy_utf8_get((const unsigned char *)t.at + at, (int64_t)(t.size - at), &c);
+        bool control = c < 32 || (c >= 127 && c < 160);
+        size_t more = length && !control ? length : 1;
+        if (used + more >= n) break;
+        if (length && !control)
+            memcpy(buf + used, t.at + at, length);
+        else
+            buf[used] = length ? ' ' : '?';
+        used += more;
+        at += length ? length : 1;
+        if (used + 3 < n) whole = used;
     }
     buf[used] = 0;
-    if (used < t.size && used > 3) memcpy(buf + used - 3, "...", 3);
+    if (at < t.size && used > 3) memcpy(buf + whole, "...", 4);
     return buf;
 }
 

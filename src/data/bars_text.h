@@ -26,7 +26,8 @@ bool bars_text_line(text *rest, text *line);
 // moves on behind it. Quotes inside a quoted cell are not supported.
 text bars_text_cell(text *line, char separator, bool *more);
 
-// Copies a cell for a message: cut to what fits, control characters as spaces. Returns `buf`.
+// Copies a cell for a message: cut to what fits, control characters as spaces, and '?' for what is not UTF-8, as in
+// files of older encodings: JSON and terminals take no other. Returns `buf`.
 char *bars_text_show(char *buf, size_t n, text t);
 
 // Puts a column's name into the form in which names are compared: lower-case letters and digits only, so that <TICKVOL>

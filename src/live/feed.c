@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "data/bars_rows.h"
+#include "data/bars_text.h"
 #include "live/sequence.h"
 
 #include <errno.h>
@@ -50,12 +51,12 @@ const char *feed_note_key(feed_note n) {
 
 feed_answer feed_raw_note(feed_raw *raw, feed_note n, const char *fmt, ...) {
     *raw = (feed_raw){.event = {.kind = FEED_NOTE, .note = n}};
+    char all[1280];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(raw->event.text, sizeof raw->event.text, fmt, args);
+    vsnprintf(all, sizeof all, fmt, args);
     va_end(args);
-    for (char *c = raw->event.text; *c; c++)
-        if ((unsigned char)*c < 32 || *c == 127) *c = ' ';
+    bars_text_show(raw->event.text, sizeof raw->event.text, (text){all, strlen(all)});
     return FEED_GOT;
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +17,10 @@ bool intents_open(intents *to, const char *path, err *e) {
     NEED(to->path, "out of memory for a path");
     to->fd = strcmp(path, "-") == 0 ? dup(STDOUT_FILENO)
                                     : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (to->fd >= 0) return true;
+    if (to->fd >= 0) {
+        flock(to->fd, LOCK_SH | LOCK_NB); // for cut_torn; not every file system has locks
+        return true;
+    }
     bool ok = errno == ENXIO ? err_input(e, "%s: no program reads this pipe; start it first", path)
                              : file_fail(e, path, "cannot be written", errno);
     intents_close(to);
@@ -42,22 +46,22 @@ json_t *intents_json(const session_intent *i) {
         "until", when_moment_text(until, sizeof until, x->until), "repeat", i->repeat);
 }
 
-// The last bytes of a file, ended by 0; NULL where it is none. The caller frees them.
-static char *read_end(const char *path) {
+// The last bytes of a file, ended by 0, and the place behind them; NULL where it is none. The caller frees them.
+static char *read_end(const char *path, struct stat *st) {
     enum { MOST = 1 << 16 };
-    struct stat st;
-    int fd = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = stat(path, st) == 0 && S_ISREG(st->st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0) return NULL;
     char *text = malloc(MOST + 1);
     NEED(text, "out of memory for a list of intents");
-    ssize_t n = pread(fd, text, MOST, st.st_size > MOST ? st.st_size - MOST : 0);
+    ssize_t n = pread(fd, text, MOST, st->st_size > MOST ? st->st_size - MOST : 0);
     close(fd);
     text[n > 0 ? n : 0] = 0;
     return text;
 }
 
 bool intents_newest(const char *path, const char *symbol, int64_t *id, double *position) {
-    char *text = read_end(path), *rest = NULL;
+    struct stat st;
+    char *text = read_end(path, &st), *rest = NULL;
     bool found = false;
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
         err unused;
@@ -86,7 +90,32 @@ static size_t write_all(int fd, const char *text, size_t n) {
     return done;
 }
 
+// The bytes behind the last whole line of a list that is a file; 0 where they may be more than a line.
+static off_t torn_bytes(const intents *to, off_t *size) {
+    struct stat is, st;
+    char *text = read_end(to->path, &st);
+    if (!text) return 0;
+    const char *end = strrchr(text, '\n');
+    off_t torn = (off_t)strlen(end ? end + 1 : text);
+    bool same = fstat(to->fd, &is) == 0 && is.st_dev == st.st_dev && is.st_ino == st.st_ino && is.st_size == st.st_size;
+    *size = st.st_size;
+    free(text);
+    return same && (end || torn == st.st_size) ? torn : 0;
+}
+
+// Cuts off a line without its end. Where another session has the list open, it may be just writing that.
+static bool cut_torn(intents *to, err *e) {
+    off_t size, torn = 0;
+    bool alone = flock(to->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    if (alone) torn = torn_bytes(to, &size);
+    if (torn && ftruncate(to->fd, size - torn) != 0)
+        return file_fail(e, to->path, "ends with a part of a line, which cannot be cut off", errno);
+    flock(to->fd, LOCK_SH | LOCK_NB);
+    return to->looked = true;
+}
+
 bool intents_put(intents *to, const session_intent *i, err *e) {
+    if (!to->looked && !cut_torn(to, e)) return false;
     json_t *line = intents_json(i);
     char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(13));
     json_decref(line);

@@ -26,7 +26,7 @@ static bool choose_traders(session *s, const dataset *d, const session_options *
     for (int k = 0; k < s->traders; k++) {
         trader *t = &s->trader[k];
         int64_t series = o->symbols ? find_series(d, o->symbol[k]) : k;
-        if (series < 0) return err_input(e, "--symbol %s: %s has no such instrument", o->symbol[k], d->name);
+        if (series < 0) return market_refuse(d, o->symbol[k], e);
         for (int i = 0; i < k; i++)
             if (s->trader[i].series == series) return err_input(e, "--symbol %s: is given twice", o->symbol[k]);
         t->series = series;

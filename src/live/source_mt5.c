@@ -80,6 +80,10 @@ static void close_exchange(void *arg) {
 }
 
 static void *open_exchange(const char *where, const feed_options *o, err *e) {
+    if (!*where) {
+        err_input(e, "feed: mt5: names no folder; write mt5:FOLDER");
+        return NULL;
+    }
     source *s = calloc(1, sizeof *s);
     NEED(s && (s->folder = strdup(where)), "no memory for a feed");
     s->own = *o;

@@ -18,7 +18,7 @@ void market_close(market *m) {
 
 // The instrument
 
-static bool refuse_symbols(const dataset *d, const char *symbol, err *e) {
+bool market_refuse(const dataset *d, const char *symbol, err *e) {
     char list[400] = "";
     size_t n = 0;
     for (int64_t k = 0; k < d->panel && n < sizeof list; k++)
@@ -33,14 +33,14 @@ static bool refuse_symbols(const dataset *d, const char *symbol, err *e) {
 }
 
 bool market_choose(market *m, const dataset *d, const char *symbol, err *e) {
-    if (!symbol && d->panel > 1) return refuse_symbols(d, NULL, e);
+    if (!symbol && d->panel > 1) return market_refuse(d, NULL, e);
     for (int64_t k = 0; k < d->panel; k++)
         if (!symbol || strcmp(symbol, d->panel_names[k]) == 0) {
             m->series = k;
             snprintf(m->symbol, sizeof m->symbol, "%s", d->panel_names[k]);
             return true;
         }
-    return !symbol || refuse_symbols(d, symbol, e);
+    return !symbol || market_refuse(d, symbol, e);
 }
 
 bool market_has_bars(const dataset *d, err *e) {

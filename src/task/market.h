@@ -29,6 +29,10 @@ bool market_has_bars(const dataset *d, err *e);
 // not known or not given.
 bool market_choose(market *m, const dataset *d, const char *symbol, err *e);
 
+// False with ERR_INPUT for a name that the data do not have, which lists those that they have; NULL: one has to be
+// given.
+bool market_refuse(const dataset *d, const char *symbol, err *e);
+
 // Quotes of all bars of a series of the data, which have bars. On failure `q` is empty.
 bool market_quote(quotes *q, const dataset *d, int64_t series, const account_terms *terms, err *e);
 

@@ -261,7 +261,7 @@ static void mistakes_are_told(void **state) {
     matches("err", "no feed given");
     assert_int_equal(RUN("live", "--feed", "replay:b.csv"), 2);
     assert_int_equal(REPLAY("mlp", "--symbol", "X"), 2);
-    matches("err", "no such instrument");
+    matches("err", "no such instrument, but: one without a name");
     assert_int_equal(REPLAY("mlp", "--state", "b.csv"), 2);
     matches("err", "b\\.csv: is damaged, or no state of a session");
     assert_int_equal(RUN("live", "--status", "nothing.db"), 2);

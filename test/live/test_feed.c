@@ -265,7 +265,8 @@ static void files_that_are_none_are_refused(void **state) {
     static const struct {
         const char *from, *why;
     } all[] = {{"absent.csv", "absent.csv: "}, {"/", "is no regular file"}, {"a.csv,,b.csv", "a file without a name"},
-        {"replay:absent.csv", "absent.csv: "}, {"replay:h.csv@0", "a speed of 0"}, {"mt5:absent", "absent: "}};
+        {"replay:absent.csv", "absent.csv: "}, {"replay:h.csv@0", "a speed of 0"}, {"mt5:absent", "absent: "},
+        {"mt5:", "names no folder"}};
     script_file("a.csv", 0, 3);
     script_file("h.csv", 0, 3);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

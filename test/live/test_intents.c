@@ -6,9 +6,11 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -41,6 +43,32 @@ static void a_line_is_whole_or_not_there(void **state) {
     intents_close(&to);
 }
 
+// What a kill leaves where a line lies across two pages.
+static void a_torn_line_is_cut_off(void **state) {
+    (void)state;
+    err e = {0};
+    intents to, other;
+    session_intent i = {.intent = {.id = 1, .symbol = "GOLD", .lots = 100000000}};
+    support_ok(intents_open(&to, "i.jsonl", &e) && intents_put(&to, &i, &e), &e);
+    int64_t one = size_of("i.jsonl");
+    intents_close(&to);
+    for (int64_t kept = one; kept >= 0; kept -= one) { // behind a whole line, and alone
+        assert_int_equal(truncate("i.jsonl", kept), 0);
+        FILE *f = fopen("i.jsonl", "a");
+        assert_non_null(f);
+        fputs("{\"id\":2,\"symb", f);
+        fclose(f);
+        support_ok(intents_open(&to, "i.jsonl", &e), &e);
+        support_ok(intents_open(&other, "i.jsonl", &e) && intents_put(&other, &i, &e), &e);
+        assert_int_equal(size_of("i.jsonl"), kept + 13 + one); // it may be the other's, which has not ended it yet
+        intents_close(&other);
+        assert_int_equal(truncate("i.jsonl", kept + 13), 0);
+        support_ok(intents_put(&to, &i, &e) && intents_put(&to, &i, &e), &e);
+        assert_int_equal(size_of("i.jsonl"), kept + 2 * one);
+        intents_close(&to);
+    }
+}
+
 static void the_newest_line_is_found(void **state) {
     (void)state;
     err e = {0};
@@ -65,6 +93,7 @@ static void the_newest_line_is_found(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_line_is_whole_or_not_there, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(a_torn_line_is_cut_off, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(the_newest_line_is_found, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,6 +228,7 @@ static void bad_lines_are_named(void **state) {
     refused(r, "1704215100,1,2,1,inf,5m", "close 'inf' is not a finite number");
     refused(r, "1704215100,1,2,1", "has 4 columns, not 6");
     refused(r, "2024-01-02 10:00:00-05:00,1,2,1,2,4h", "name its zone");
+    refused(r, "\xff\xc3\xa4\x1b[1m\xc2\x9b\xc3,1,2,1,2,5m", "time '?\xc3\xa4 [1m ?' is not a time");
     assert_true(take(r, "2024-01-02 10:00:00-05:00,1,2,1,2,1h", &raw) && raw.event.kind == FEED_BAR);
     row_reader_free(r);
 }
