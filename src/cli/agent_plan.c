@@ -26,14 +26,14 @@ static void print_plan_json(const agent_task *t) {
     json_line(stdout, all);
 }
 
-bool agent_plan_command(const cli_options *o, const task_options *ask, err *e) {
+bool agent_plan_command(const cli_options *o, const task_options *ask, char *const *bars, err *e) {
     agent_task t;
     if (!agent_task_open(&t, ask, NULL, e)) return false;
     if (o->json) {
         print_plan_json(&t);
     } else {
         demand n = agent_split_least(&t);
-        agent_show(&t, stdout);
+        agent_show(&t, *bars, stdout);
         show_agent_keys(&t, false, stdout);
         printf("programs  act, last, ends, advantage, minibatch, test (doc/agents.md)\n");
         printf("smallest  a limit of %.2f GB works\n", budget_gb(budget_least(&t.budget, &n)));

@@ -14,7 +14,7 @@ static double mb(size_t bytes) {
     return (double)bytes / 1e6;
 }
 
-void agent_show(const agent_task *t, FILE *out) {
+void agent_show(const agent_task *t, const char *bars, FILE *out) {
     const agent_memory *m = &t->memory;
     demand n = agent_task_demand(t);
     char world[LINE_ROOM];
@@ -22,6 +22,7 @@ void agent_show(const agent_task *t, FILE *out) {
     show_device(t->device, t->queue, &t->no_card, out);
     agent_lines_world(t, world, sizeof world);
     fprintf(out, "agent     %s\n", world);
+    if (bars) fputs(bars, out);
     if (t->world.open) {
         agent_lines_data(t, world, sizeof world);
         fprintf(out, "data      %s\n", world);
@@ -58,11 +59,11 @@ static bool says_text(const cli_options *o) {
     return !o->json && !o->quiet;
 }
 
-static void on_begin(const cli_options *o, progress *bar, const task_event *e) {
+static void on_begin(const cli_options *o, const char *bars, progress *bar, const task_event *e) {
     const task_agent_event *b = &e->agent;
     const agent_settings *s = &b->task->agent;
     if (says_text(o)) {
-        agent_show(b->task, stdout);
+        agent_show(b->task, bars, stdout);
         if (b->earlier) printf("earlier   the run that was in %s is now %s\n", b->dir, b->earlier);
         if (o->verbose) plan_print(b->plan, b->graph, stdout);
         if (b->card) printf("card      %s\n", b->card);
@@ -155,8 +156,8 @@ static bool on_acting(progress *bar, double steps) {
     return !cli_interrupted();
 }
 
-bool agent_show_event(const cli_options *o, progress *bar, const task_event *e) {
-    if (e->kind == TASK_AGENT_BEGIN) on_begin(o, bar, e);
+bool agent_show_event(const cli_options *o, const char *bars, progress *bar, const task_event *e) {
+    if (e->kind == TASK_AGENT_BEGIN) on_begin(o, bars, bar, e);
     if (e->kind == TASK_AGENT_DONE) on_done(o, bar, &e->agent_done);
     if (e->kind == TASK_ACTING) return on_acting(bar, e->steps);
     return e->kind != TASK_ITERATION || on_iteration(o, bar, e);

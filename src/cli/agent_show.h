@@ -7,13 +7,14 @@
 #include "cli/cli.h"
 #include "task/agent.h"
 
-// Device, environment, model and memory of an agent.
-void agent_show(const agent_task *t, FILE *out);
+// Device, environment, model and memory of an agent; `bars`: the report of its bar files, or NULL.
+void agent_show(const agent_task *t, const char *bars, FILE *out);
 
 // Memory by purpose, as an object.
 json_t *agent_show_memory(const agent_memory *m);
 
-// Shows an event of an agent's run; false asks the run to stop.
-bool agent_show_event(const cli_options *o, progress *bar, const task_event *e);
+// Shows an event of an agent's run, with the report of its bar files (or NULL) where it begins; false asks the run to
+// stop.
+bool agent_show_event(const cli_options *o, const char *bars, progress *bar, const task_event *e);
 
 #endif

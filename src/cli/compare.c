@@ -121,20 +121,24 @@ static void print_scores(const pair *p) {
 
 typedef struct {
     const char *metric;
+    bool groups; // tests of cpcv begin at the same times
     int count;
 } fold_table;
 
 static void print_fold(void *arg, json_t *a, json_t *b) {
     fold_table *t = arg;
-    const char *from = json_string_value(json_array_get(json_object_get(a, "test"), 0));
-    if (!t->count++) printf("\n%s of tests from\n", t->metric);
-    print_value(from ? from : "", results_number(json_object_get(json_object_get(a, "metrics"), t->metric)),
+    const char *name = json_string_value(json_array_get(json_object_get(a, "test"), 0));
+    char number[VALUE_ROOM];
+    snprintf(number, sizeof number, "%lld", (long long)json_integer_value(json_object_get(a, "number")));
+    if (t->groups) name = number;
+    if (!t->count++) printf("\n%s of tests %s\n", t->metric, t->groups ? "of fold" : "from");
+    print_value(name ? name : "", results_number(json_object_get(json_object_get(a, "metrics"), t->metric)),
         results_number(json_object_get(json_object_get(b, "metrics"), t->metric)));
 }
 
-// Folds of two walks with the same test, by where it begins.
+// Folds of two walks with the same test, by where it begins, or of cpcv by their numbers.
 static void print_folds(const pair *p) {
-    fold_table t = {.metric = p->noise.metric};
+    fold_table t = {.metric = p->noise.metric, .groups = json_object_get(p->walk[0], "groups")};
     if (p->noise.way == COMPARE_FOLDS) compare_each_fold(p->walk[0], p->walk[1], print_fold, &t);
 }
 

@@ -404,9 +404,8 @@ static bool run_plan(const cli_options *o, err *e) {
     if (!task_describe_run(&t, &ask, e)) return false;
     bool agent = agent_given(t.config);
     task_close(&t);
-    if (agent) return agent_plan_command(o, &ask, e);
-    bool ok = task_open(&t, &ask, e);
-    if (ok) {
+    bool ok = agent ? agent_plan_command(o, &ask, &v.bars, e) : task_open(&t, &ask, e);
+    if (ok && !agent) {
         ok = show(&t, &v, e);
         task_close(&t);
     }

@@ -41,6 +41,11 @@ static void print_line(view *v, const char *title, const char *line) {
 
 // Events of a run
 
+static void forget_bars(view *v) {
+    free(v->bars);
+    v->bars = NULL;
+}
+
 static void print_earlier(const char *dir, const char *earlier) {
     printf("earlier   the run that was in %s is now %s\n", dir, earlier);
 }
@@ -60,8 +65,7 @@ static void on_begin(view *v, const task_event *e) {
     if (v->o->json) show_overlap(e->task, true, stdout);
     if (v->o->json)
         json_line(stdout, json_pack("{s:o, s:s}", "trivial", skill_trivial_json(b->trivial), "part", "validation"));
-    free(v->bars);
-    v->bars = NULL;
+    forget_bars(v);
     v->all = b->all_samples;
     progress_init(&v->bar, stderr, "training", v->all, v->o->quiet || v->o->json);
     cli_watch_signals();
@@ -245,6 +249,12 @@ static void on_models(const view *v, json_t *table) {
     json_line(stdout, line);
 }
 
+static bool on_agent(view *v, const task_event *e) {
+    bool goes_on = agent_show_event(v->o, v->bars, &v->bar, e);
+    if (e->kind == TASK_AGENT_BEGIN) forget_bars(v);
+    return goes_on;
+}
+
 static bool on_event(void *arg, const task_event *e) {
     view *v = arg;
     switch (e->kind) {
@@ -277,7 +287,7 @@ static bool on_event(void *arg, const task_event *e) {
     case TASK_AGENT_BEGIN:
     case TASK_ACTING:
     case TASK_ITERATION:
-    case TASK_AGENT_DONE: return agent_show_event(v->o, &v->bar, e);
+    case TASK_AGENT_DONE: return on_agent(v, e);
     case TASK_CHECKPOINT:
     case TASK_TUNING:
     case TASK_WALK_BEGIN:

@@ -34,12 +34,10 @@ static bool says_text(const view *v) {
 
 // Keys of an agent are told with it.
 static void show_first(const view *v, const task_event *e) {
-    if (v->agents) {
-        if (v->bars) fputs(v->bars, stdout);
-        agent_show(e->walk.agent, stdout);
-    } else {
+    if (v->agents)
+        agent_show(e->walk.agent, v->bars, stdout);
+    else
         show_task(e->task, v->bars, stdout);
-    }
 }
 
 static void on_begin(view *v, const task_event *e) {

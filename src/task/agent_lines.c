@@ -63,8 +63,8 @@ void agent_lines_data(const agent_task *t, char *text, size_t room) {
     const agent_data *d = &t->world;
     term_count(train, sizeof train, (double)(d->train.orders + d->train.count));
     term_count(test, sizeof test, (double)(d->test.orders + d->test.count));
-    snprintf(text, room, "%s bars of %s to train on, %s of %s; %d numbers observed", train, d->task.data->name, test,
-        d->part, env_shape_of(&t->agent.world.env).observation);
+    snprintf(text, room, "%s bars to train on, %s of %s (%s); %d numbers observed", train, test, d->part,
+        d->task.data->name, env_shape_of(&t->agent.world.env).observation);
 }
 
 bool agent_lines_left(const agent_task *t, char *text, size_t room) {

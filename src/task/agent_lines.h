@@ -19,7 +19,7 @@ void agent_lines_model(const agent_task *t, char *text, size_t room);
 // "minibatches of 256 rows in 4 micro-batches of 64, as memory demands": of minibatches that are split.
 void agent_lines_split(const agent_task *t, char *text, size_t room);
 
-// "4,200 bars of gold.npz to train on, 900 of validation; 21 numbers observed": of environments that have data.
+// "4,200 bars to train on, 900 of validation (gold.npz); 21 numbers observed": of environments that have data.
 void agent_lines_data(const agent_task *t, char *text, size_t room);
 
 // Stretches that are too short for an episode; instruments that the account can never trade. False where there are

@@ -32,7 +32,8 @@ interval compare_means(const double *a, int n, const double *b, int m);
 // The interval of the mean of n differences in pairs, the second less the first, by Student.
 interval compare_pairs(const double *a, const double *b, int n);
 
-// Calls `use` with every two folds of two walks (documents of walk.json, or NULL) that were tested on the same time.
+// Calls `use` with every two folds of two walks (documents of walk.json, or NULL) that were tested on the same time, of
+// cpcv on the same groups.
 void compare_each_fold(
     const json_t *first, const json_t *second, void (*use)(void *arg, json_t *a, json_t *b), void *arg);
 

@@ -73,8 +73,7 @@ typedef struct {
     int precisions;
     int64_t batch[TUNE_BATCHES_MOST]; // effective, rising
     int batches;
-    // Trials of the winner: products and threads. The first is how the jobs and the queue are. Products other than
-    // these are not tried in fp32, where they are always the same.
+    // Trials of the winner: products and threads. The first is how the jobs and the queue are.
     tune_trial trial[TUNE_TRIALS_MOST];
     int trials;     // 0: nothing is open
     double seconds; // for all of it

@@ -124,8 +124,8 @@ static void a_card_is_named_by_its_number(void **state) {
     matches("err", "^tradewind: no NVIDIA driver was found\n$");
 }
 
-// What the plug-in was built for, the driver that it needs, and the cards, with what each of them gets, also where none
-// can be opened: the CPU's rates are measured here, as the stand-in's take minutes.
+// The plug-in's architectures, the driver that it needs, and the cards, each with the kernels that it gets, also where
+// none can be opened: the CPU's rates are measured here, as the stand-in's take minutes.
 static void doctor_names_cards(void **state) {
     (void)state;
     enter(FAKE_CARD_THIS);
@@ -163,7 +163,7 @@ static void doctor_names_cards(void **state) {
     matches("out", "\ncard +no NVIDIA driver was found\nplug-in +built for sm_90a, [^\n]*\n$");
 }
 
-// What fp16 reserves for the precision that it would give way to: a figure and a line of its own, unless it is
+// Memory that fp16 reserves for the precision that it would give way to: a figure and a line of its own, unless it is
 // declined.
 static void fallback_of_fp16_is_shown_and_declined(void **state) {
     static const char fp16[] = "gpu_optimization.use_mixed_precision=fp16",

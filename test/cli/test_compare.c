@@ -149,6 +149,24 @@ static void walks_are_compared_by_folds(void **state) {
     complains(RUN("compare", "a", "c"), "c/walk.json: .*");
 }
 
+// Tests of cpcv have holes: those of groups 1, 2 and 4 begin and end with those of 1, 3 and 4, and are not the same.
+static void folds_of_groups_are_compared_by_number(void **state) {
+    (void)state;
+    put_text("walk.yaml", "data: {set: synthetic, synthetic: {bars: 1000}, windows: {fast: 5, slow: 3}}\n"
+                          "model: {kind: mlp, widths: 4}\ntrain: {batch_size: 128, epochs: 1}\nrun: {dir: a}\n"
+                          "walk: {scheme: cpcv, groups: 4, test_groups: 3, train: 100, validation: 30, test: 30}\n"
+                          "gpu_optimization: {memory_monitoring: false}\n");
+    assert_int_equal(RUN("walk", "walk.yaml", "-q", "--device", "cpu"), 0);
+    assert_int_equal(RUN("walk", "walk.yaml", "-q", "--device", "cpu", "run.dir=b", "train.seed=2"), 0);
+    assert_int_equal(RUN("compare", "a", "b"), 0);
+    matches("out", "\nmcc of tests of fold\n1 [^\n]*\n2 [^\n]*\n3 [^\n]*\n4 [^\n]*\n\n");
+    matches("out", "means of 4 folds with the same test");
+    // Other groups are other tests.
+    assert_int_equal(RUN("walk", "walk.yaml", "-q", "--device", "cpu", "run.dir=c", "walk.groups=5"), 0);
+    assert_int_equal(RUN("compare", "a", "c"), 0);
+    matches("out", "noise +cannot be told: the walks have fewer than two folds with the same test and metric");
+}
+
 static void agents_are_compared_by_their_rewards(void **state) {
     (void)state;
     put_text("agent.yaml", "agent: {env: cartpole, n_envs: 2, n_steps: 32, batch_size: 32, n_epochs: 1,\n"
@@ -180,6 +198,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(ensembles_are_compared_by_seeds, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(ensembles_of_agents_are_compared_by_seeds, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(walks_are_compared_by_folds, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(folds_of_groups_are_compared_by_number, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(agents_are_compared_by_their_rewards, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,12 +263,14 @@ pid_t kind_start(const kind *k, bool card) {
     return start_with(k, card, false, NULL);
 }
 
+// By a fork; without the shim, in which a stem waits, by a command of its own.
 void kind_go_on(const kind *k, bool card) {
     const char *words[KIND_WORDS + 4];
     placed = NULL;
     stem_fell();
     list_words(k, card, true, words);
-    if (stem_run(words, NULL, k->mark) != 0) is_empty("err");
+    int status = kinds_real_card() ? program_finish(start_with(k, card, true, NULL)) : stem_run(words, NULL, k->mark);
+    if (status != 0) is_empty("err");
     k->check();
 }
 

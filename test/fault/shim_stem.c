@@ -81,9 +81,10 @@ bool stem_wait(stem_order *o) {
     return false;
 }
 
-// The kernel's fork, not the C library's: locks that this thread holds stay its own.
+// The kernel's fork, not the C library's: locks that this thread holds stay its own. Not every processor has a call of
+// that name; clone is everywhere.
 bool stem_branch(stem_order *next) {
-    pid_t child = (pid_t)syscall(SYS_fork);
+    pid_t child = (pid_t)syscall(SYS_clone, (long)SIGCHLD, 0L, 0L, 0L, 0L);
     if (!child) {
         close_ends();
         own_streams();

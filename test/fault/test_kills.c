@@ -85,9 +85,22 @@ static void killed_commands_lose_nothing(void **state) {
     assert_true(killed > kills / 4);
 }
 
+// Commands without the shim, as they run on a card of this machine, on the stand-in for one.
+static void killed_on_a_card_they_lose_nothing(void **state) {
+    (void)state;
+    dice d = {.seed = 2};
+    if (support_sanitized()) skip();
+    if (kinds_real_card()) return;
+    kinds_enter(true);
+    setenv("TRADEWIND_CARD", "here already", 1);
+    kill_kind(&kinds[0], 4, &d);
+    unsetenv("TRADEWIND_CARD");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(killed_commands_lose_nothing, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(killed_on_a_card_they_lose_nothing, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// What a build has for a card, and names of devices.
+// Kernels that a build has for a card, and names of devices.
 #include "graph/arch.h"
 #include "graph/device_name.h"
 

@@ -317,6 +317,24 @@ static void training_tells_what_is_not_traded(void **state) {
     assert_true(file_holds("both/training_log.txt", "left out: 1 stretch of the training part"));
 }
 
+// As of a model: what is odd in them is told where the run begins, of each member anew, and by plan.
+static void files_of_bars_are_told(void **state) {
+    (void)state;
+    static const char line[] =
+        "\nbars +bars\\.csv: 3,000 bars of 15 min, [^\n]*\ndata +[0-9,]+ bars to train on, [0-9,]+ of "
+        "validation \\(bars\\); [0-9]+ numbers observed\n";
+    put_text("file.yaml", "data: {bars: {fast: bars.csv}, vector: false, features: {fast: [return, body]}}\n"
+                          "agent: {env: market, n_envs: 2, n_steps: 32, batch_size: 32, n_epochs: 1, limit: 40,\n"
+                          "  total_timesteps: 128}\nmodel: {widths: 6}\nrun: {dir: told}\n");
+    works(RUN("plan", "file.yaml", "--device=cpu"));
+    matches("out", line);
+    works(RUN("train", "file.yaml", "--device=cpu", "train.ensemble=2"));
+    matches("out", line);
+    kinds_shell("test $(grep -c '^bars ' out) = 2");
+    works(RUN("plan", "file.yaml", "--device=cpu", "-q"));
+    assert_false(file_holds("out", "bars.csv"));
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, support_leave)
     struct CMUnitTest tests[] = {
@@ -332,6 +350,7 @@ int main(void) {
         TEST(accounts_of_several_instruments_are_drawn),
         TEST(an_account_that_cannot_trade_is_told),
         TEST(training_tells_what_is_not_traded),
+        TEST(files_of_bars_are_told),
     };
     return parts_run("agent_use", tests, sizeof tests / sizeof *tests);
 }

@@ -2,8 +2,8 @@
 // steps played together and single ones. Built as gpu_test_card_equal only.
 //
 // Compared: weights, moments, everything that lives on the device across steps, and losses, after an epoch with
-// dropout; every kind of model in every precision, each run on a queue and an executor of its own. Once more with
-// products by our own kernels alone and by the library from small sizes on; in fp32 both are what they always are.
+// dropout; every kind of model in every precision, each run on a queue and an executor of its own. Once more, in bf16
+// and fp32, with products by our own kernels alone and by the library from small sizes on.
 #include "parts.h"
 #include "run/same.h"
 #include "train/card.h"

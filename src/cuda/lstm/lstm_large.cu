@@ -453,6 +453,11 @@ static cell_args cell_of(const call *c, const lstm_plan *p, const places *at) {
     return cell_args{p->a, 0, c->keeps, at->z, at->h, at->c, at->c_now, at->dh};
 }
 
+// A thread for each N units of a sample. Cells do not stride: the bound of blocks_for would leave some out.
+static dim3 cell_grid(const lstm_args *a, int N) {
+    return dim3((unsigned)((a->B * a->H / N + THREADS - 1) / THREADS), (unsigned)a->D);
+}
+
 // Elements from a row of direction 0 to that of direction 1, at a step.
 static int64_t between(const lstm_args *a, int i) {
     return a->B * a->T + a->T - 1 - 2 * i;
@@ -460,7 +465,7 @@ static int64_t between(const lstm_args *a, int i) {
 
 template <typename E, int N> static void forward_steps(const call *c, const lstm_plan *p, const places *at) {
     const lstm_args *a = &p->a;
-    dim3 grid(blocks_for(a->B * a->H / N, THREADS), a->D);
+    dim3 grid = cell_grid(a, N);
     blaslt_shape shape = shape_step(c, p);
     cell_args k = cell_of(c, p, at);
     LAUNCH_EARLY(c, (start_kernel<E, N>), grid, THREADS, 0, k);
@@ -475,7 +480,7 @@ template <typename E, int N> static void forward_steps(const call *c, const lstm
 
 template <typename E, int N> static void backward_steps(const call *c, const lstm_plan *p, const places *at) {
     const lstm_args *a = &p->a;
-    dim3 grid(blocks_for(a->B * a->H / N, THREADS), a->D);
+    dim3 grid = cell_grid(a, N);
     blaslt_shape shape = shape_dh(c, p);
     cell_args k = cell_of(c, p, at);
     for (k.i = a->T - 1; k.i >= 0; k.i--) {
