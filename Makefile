@@ -13,8 +13,9 @@ FLIPS ?= 10000
 KILLS ?= 1000
 PREFIX ?= /usr/local
 
-# Where the tests of faults work: in memory where there is such a directory, as they write a lot.
-SCRATCH := $(or $(TMPDIR),$(shell [ -w /dev/shm ] && echo /dev/shm),/tmp)
+# Where the tests of faults work: in memory where there is a directory with 1 GB of room, as they write a lot. A container
+# has 64 MB of it unless it asks for more, and each process takes ten.
+SCRATCH := $(or $(TMPDIR),$(shell [ -w /dev/shm ] && df -Pk /dev/shm | awk 'NR == 2 && $$4 > 1e6 { print "/dev/shm" }'),/tmp)
 
 # Program and plug-in lie together, as the one looks for the other beside itself; the command is a link to them.
 HOME_OF = $(DESTDIR)$(PREFIX)/lib/tradewind

@@ -40,11 +40,11 @@ train() {
 
 looks() { while :; do "$build/tradewind" watch --once runs/one >>"looks.$1" 2>&1 || true; sleep 0.2; done; }
 
-# page N: an open page: the stream of events; the third one never reads.
+# page N: an open page: the stream of events; the third one never reads. In place of the subshell, to be killed as such.
 page() {
     exec 3<>"/dev/tcp/127.0.0.1/$port"
     printf 'GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n' >&3
-    if [ "$1" = 3 ]; then sleep 600; else cat <&3 >"page.$1"; fi
+    if [ "$1" = 3 ]; then exec sleep 600; else exec cat <&3 >"page.$1"; fi
 }
 
 start_watchers() {

@@ -11,7 +11,8 @@
 #   tools/gpu.sh sanitize FOLDER   operators under compute-sanitizer's memcheck, racecheck and initcheck, in parts that run
 #                                  side by side on one card; a line for each tool and test with the count of its errors
 #
-# FOLDER holds tradewind, tradewind-cuda.so and gpu_test_*, for kills test_kills, with shared libraries in FOLDER/lib where the machine lacks them.
+# FOLDER holds tradewind, tradewind-cuda.so and gpu_test_*, for kills test_kills, with shared libraries in FOLDER/lib where
+# the machine lacks them.
 # TRADEWIND_TEST_SIZE limits the sizes that operators are tried at (1, 7, 33, 257); sanitize sets 33, for racecheck 7.
 # TRADEWIND_TEST_DIR is the folder test/ where it does not lie beside tools/.
 # TRADEWIND_SANITIZE_SECONDS is the most that one part may take (otherwise there is no limit): a part that is not through by
