@@ -316,6 +316,10 @@ static void incomplete_walks_are_told(void **state) {
         "with `tradewind walk made/config.yaml --resume`\n");
     assert_true(file_holds("made/report.html", "incomplete: 3 of 4 folds are trained"));
     assert_true(file_holds("made/report.html", "walk, incomplete, mlp"));
+    put_text("made/backtest.json", "{"); // costs its figures alone
+    assert_int_equal(RUN("report", "made"), 0);
+    matches("out", "\nnote +made/backtest.json: .*is damaged");
+    assert_int_equal(unlink("made/backtest.json"), 0);
     assert_int_equal(RUN("walk", "made/config.yaml", "--device=cpu", "--resume", "-q"), 0);
     assert_int_equal(RUN("report", "made"), 0);
     matches("out", "^walk +mlp, rolling, 4 of 4 folds done: ");
