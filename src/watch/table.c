@@ -344,7 +344,7 @@ void table_folds(const facts *f, FILE *out) {
         titles[n++] = "skill";
     }
     titles[n++] = "status";
-    put_head(out, "Folds", titles, n);
+    put_head_as(out, "folds", "Folds", titles, n);
     json_array_foreach(folds, i, each) put_fold(out, each, metric, metrics);
     if (json_object_get(f->doc[RESULTS_WALK], "metrics")) put_whole(out, f->doc[RESULTS_WALK], metric, metrics);
     put_end(out);
