@@ -106,9 +106,14 @@ static void choose_metric(facts *f) {
             if (strcmp(f->curve[k].name, order[i]) == 0 && strcmp(order[i], "loss") != 0) f->metric = f->curve[k].name;
 }
 
-static void read_documents(facts *f) {
-    for (int k = 0; k < RESULTS_KINDS; k++)
-        if (!results_read(f->dir, (results_kind)k, &f->doc[k], &f->trouble[f->troubles])) f->troubles++;
+// `walk`: the trouble with a walk's own document, or none.
+static void read_documents(facts *f, err *walk) {
+    for (int k = 0; k < RESULTS_KINDS; k++) {
+        err *why = &f->trouble[f->troubles];
+        if (results_read(f->dir, (results_kind)k, &f->doc[k], why)) continue;
+        if (k == RESULTS_WALK) *walk = *why;
+        f->troubles++;
+    }
 }
 
 // A text of the run; one that is there and cannot be read is told.
@@ -188,11 +193,11 @@ static void read_incomplete(facts *f) {
 }
 
 // False where the directory is neither a run's nor a walk's, or a walk's document is damaged.
-static bool is_something(const facts *f, err *e) {
+static bool is_something(const facts *f, const err *walk, err *e) {
     bool begun;
     if (f->is_run || f->doc[RESULTS_WALK]) return true;
-    if (f->troubles) {
-        *e = f->trouble[0];
+    if (walk->kind) {
+        *e = *walk;
         return false;
     }
     if (!has_begun(f->dir, &begun, e)) return false;
@@ -203,10 +208,11 @@ static bool is_something(const facts *f, err *e) {
 bool facts_open(facts *f, const char *dir, err *e) {
     *f = (facts){.dir = dir, .status = "", .memory_total = NAN, .monitor_start = NAN};
     bool walk;
+    err document = {0};
     if (!is_walk(dir, &walk, e)) return false;
     f->is_run = run_is(dir) && !walk;
-    read_documents(f);
-    if (!is_something(f, e)) {
+    read_documents(f, &document);
+    if (!is_something(f, &document, e)) {
         facts_close(f);
         return false;
     }

@@ -41,7 +41,8 @@ static const char style[] =
     ".stack tr{display:grid;grid-template-columns:1fr auto auto;column-gap:8px;padding:6px 0;border-bottom:1px solid "
     "var(--grid)}.stack th,.stack td{border:0;padding:0}.stack .w,.stack .detail{grid-column:1/-1;min-width:0}\n"
     ".stack .w{color:var(--dim);font-size:.82rem}.stack .none{display:none}"
-    ".stack .detail::before{content:attr(data-name) \" \";color:var(--dim)}}\n"
+    ".stack .detail::before{content:attr(data-name) \" \";color:var(--dim)}\n"
+    ".folds tr>:nth-child(2),.folds tr>:nth-child(3){display:none}}\n" // training, validation
     "@media print{main{max-width:none;padding:0}figure,.card,tr{break-inside:avoid}h2{break-after:avoid}"
     ".scroll{overflow:visible}table{font-size:.72rem}th,td{padding-right:6px}.figures{grid-"
     "template-columns:repeat(2,minmax(0,1fr));gap:10px}"

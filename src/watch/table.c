@@ -301,8 +301,13 @@ static void put_fold(FILE *out, const json_t *fold, const char *const *metric, i
     put_span(out, fold, "validation");
     put_span(out, fold, "test");
     put_number(out, results_number(json_array_get(samples, 2)), NULL);
-    put_metrics(out, fold, metric, metrics);
-    fputs("<td>", out);
+    // Reasons are long, and whoever has one has no scores.
+    if (json_object_get(fold, "metrics")) {
+        put_metrics(out, fold, metric, metrics);
+        fputs("<td>", out);
+    } else {
+        fprintf(out, "<td colspan=\"%d\">", COLUMNS * metrics + 1);
+    }
     markup_text(out, status ? status : "");
     if (reason && *reason) fputs(": ", out);
     markup_text(out, reason ? reason : "");
@@ -339,7 +344,7 @@ void table_folds(const facts *f, FILE *out) {
         titles[n++] = "skill";
     }
     titles[n++] = "status";
-    put_head(out, "Folds", titles, n);
+    put_head_as(out, "folds", "Folds", titles, n);
     json_array_foreach(folds, i, each) put_fold(out, each, metric, metrics);
     if (json_object_get(f->doc[RESULTS_WALK], "metrics")) put_whole(out, f->doc[RESULTS_WALK], metric, metrics);
     put_end(out);

@@ -1,4 +1,5 @@
 // Walks: folds side by side, in shards, stopped and gone on with leave the same bytes; a fold is a run like any other.
+// TRADEWIND_WALK_KILLS is how often walks and shards are killed.
 #include "cli/program.h"
 #include "cli/walks.h"
 #include "data/walk.h"
@@ -194,8 +195,17 @@ static void folds_are_gathered(void **state) {
 static void killed_walks_go_on(void **state) {
     (void)state;
     static const char *const words[] = {"walk", "walk.yaml", "--device=cpu", "walk.jobs=2", NULL};
+    int kills = walk_kills(KILLS);
     put_walk("");
-    print_message("killed %d of %d\n", walk_killed(words, KILLS), KILLS);
+    print_message("killed %d of %d\n", walk_killed(words, kills), kills);
+}
+
+static void killed_shards_go_on(void **state) {
+    (void)state;
+    static const char *const words[] = {"walk", "walk.yaml", "--device=cpu", NULL};
+    int kills = walk_kills(KILLS) / 2;
+    put_walk("");
+    print_message("killed %d of %d\n", walk_shards_killed(words, kills), 2 * kills);
 }
 
 static void a_fold_is_a_run(void **state) {
@@ -306,6 +316,10 @@ static void incomplete_walks_are_told(void **state) {
         "with `tradewind walk made/config.yaml --resume`\n");
     assert_true(file_holds("made/report.html", "incomplete: 3 of 4 folds are trained"));
     assert_true(file_holds("made/report.html", "walk, incomplete, mlp"));
+    put_text("made/backtest.json", "{"); // costs its figures alone
+    assert_int_equal(RUN("report", "made"), 0);
+    matches("out", "\nnote +made/backtest.json: .*is damaged");
+    assert_int_equal(unlink("made/backtest.json"), 0);
     assert_int_equal(RUN("walk", "made/config.yaml", "--device=cpu", "--resume", "-q"), 0);
     assert_int_equal(RUN("report", "made"), 0);
     matches("out", "^walk +mlp, rolling, 4 of 4 folds done: ");
@@ -404,6 +418,7 @@ int main(void) {
         TEST(shards_are_alike),
         TEST(folds_are_gathered),
         TEST(killed_walks_go_on),
+        TEST(killed_shards_go_on),
         TEST(a_fold_is_a_run),
         TEST(warm_folds_and_ensembles),
         TEST(seeds_run_side_by_side),

@@ -114,3 +114,45 @@ int walk_killed(const char *const *words, int kills) {
     same_walks("whole", "made");
     return killed;
 }
+
+static pid_t start_in_made(const char *const *words, const char *option, const char *out) {
+    const char *all[WORDS_MOST];
+    int n = 0;
+    for (; words[n]; n++) all[n] = words[n];
+    assert_true(n + 3 <= WORDS_MOST);
+    all[n++] = "run.dir=made";
+    all[n++] = option;
+    all[n] = NULL;
+    return program_start(out, all);
+}
+
+// True where it was killed before its end.
+static bool kill_now(pid_t child) {
+    int status;
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status);
+}
+
+int walk_shards_killed(const char *const *words, int kills) {
+    static const char *const shard[] = {"--shard=1/2", "--shard=2/2"}, *const out[] = {"out", "out2"};
+    int killed = 0;
+    double began = support_seconds();
+    assert_int_equal(program_finish(start(words, "whole")), 0);
+    double whole = support_seconds() - began;
+    for (int k = 0; k < kills; k++) {
+        pid_t child[2];
+        for (int i = 0; i < 2; i++) child[i] = start_in_made(words, shard[i], out[i]);
+        usleep((useconds_t)(1e6 * whole * (k + 1) / (2 * kills)));
+        for (int i = 0; i < 2; i++) killed += kill_now(child[i]);
+    }
+    for (int i = 0; i < 2; i++) assert_int_equal(program_finish(start_in_made(words, shard[i], out[i])), 0);
+    assert_int_equal(program_finish(start_in_made(words, "--gather", "out")), 0);
+    same_walks("whole", "made");
+    return killed;
+}
+
+int walk_kills(int usual) {
+    const char *given = getenv("TRADEWIND_WALK_KILLS");
+    return given ? atoi(given) : usual;
+}

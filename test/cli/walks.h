@@ -19,4 +19,11 @@ int walk_folds_of(const char *dir, const char *status);
 // with NULL. How many of the kills came before its end.
 int walk_killed(const char *const *words, int kills);
 
+// The same of two shards that are at work side by side in `made`, both killed so many times, and of what --gather makes
+// of theirs. How many of the 2 * `kills` came before a shard's end.
+int walk_shards_killed(const char *const *words, int kills);
+
+// Kills of a walk in this test: `usual`, or as many as TRADEWIND_WALK_KILLS says.
+int walk_kills(int usual);
+
 #endif
