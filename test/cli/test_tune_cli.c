@@ -75,15 +75,16 @@ static void json_has_a_line_a_candidate_and_one_for_the_winner(void **state) {
     json_decref(all);
 }
 
-// The number of threads is open: half of them are tried.
+// The number of threads is open: half of them are tried. A twentieth of the time is theirs: of few seconds a busy
+// machine takes all of it.
 static void fewer_threads_are_tried(void **state) {
     (void)state;
     int all = pool_processors();
     if (all < 2) skip();
-    assert_int_equal(RUN("tune", "run.yaml", "--device=cpu", "--batches=64", "--seconds=3"), 0);
+    assert_int_equal(RUN("tune", "run.yaml", "--device=cpu", "--batches=64", "--seconds=30"), 0);
     matches("out", "\nthreads   [0-9]+ threads [0-9,]+ samples/s, [0-9]+ threads? [0-9,]+ samples/s: [0-9]+ threads? "
                    "(kept|taken, [0-9]+ % faster)\nkept ");
-    assert_int_equal(RUN("tune", "run.yaml", "--device=cpu", "--batches=64", "--seconds=3", "--json"), 0);
+    assert_int_equal(RUN("tune", "run.yaml", "--device=cpu", "--batches=64", "--seconds=30", "--json"), 0);
     json_t *line = last_line(), *trials = json_object_get(line, "trials"), *fewer = json_array_get(trials, 1);
     assert_int_equal(json_array_size(trials), 2);
     assert_int_equal(json_integer_value(json_object_get(fewer, "threads")), all / 2);
