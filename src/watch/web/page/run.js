@@ -277,7 +277,8 @@ export class RunView {
     const d = this.doc, backtest = await this.document(d, "backtest.json"), walk = await this.document(d, "walk.json"), memory = await this.document(d, "memory.json");
     if (this.closed) return;
     if (backtest && !backtest.error && !this.equity) this.showTrading(backtest);
-    this.showFolds(walk);
+    this.walk = walk;
+    this.showFolds();
     if (memory && !memory.error && !this.memory.childElementCount) this.memory.append(memoryMap(memory, d.limit));
   }
 
@@ -291,8 +292,11 @@ export class RunView {
     if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "statistic" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, unit(s.value, s.unit), unit(s.hold, s.unit), s.definition ?? ""]), { class: "statistics" }))));
   }
 
-  showFolds(walk) {
-    const children = this.known.children(this.doc.id), folds = walk?.folds;
+  // The list has been read anew: the parts of a walk or an ensemble go on without it.
+  listed() { if (!this.several && this.doc && !this.closed) this.showFolds(); }
+
+  showFolds() {
+    const children = this.known.children(this.doc.id), walk = this.walk, folds = walk?.folds;
     if (!children.length && !folds) return;
     const names = [...new Set((folds ?? []).flatMap((f) => Object.keys(f.metrics ?? {})))].slice(0, 5);
     const link = (dir) => { const child = children.find((c) => c.name.endsWith(dir)); return child ? el("a", { href: `#/run/${child.id}` }, dir) : dir; };
