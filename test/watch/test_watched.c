@@ -40,10 +40,10 @@ static void a_directory_gives_its_place_to_its_first_run(void **state) {
     ARE(&w, "runs/");
     put("runs/b");
     watched_look(&w);
-    ARE(&w, "runs//b");
+    ARE(&w, "runs/b");
     put("runs/a");
     assert_true(watched_look(&w));
-    ARE(&w, "runs//b", "runs//a");
+    ARE(&w, "runs/b", "runs/a");
     assert_false(watched_look(&w));
     watched_close(&w);
 }
