@@ -139,9 +139,9 @@ export class RunView {
     const what = [d.kind === "run" ? null : d.kind, d.model, d.data, d.device].filter(Boolean).join(" · ");
     put(this.head, el("div", { class: "title" }, el("h1", {}, d.name), chip(d.trouble ? "unreadable" : d.status)),
       el("p", { class: "sub" }, what),
-      el("p", { class: "sub" }, `began ${moment(d.started)}${d.status === "running" ? "" : `, ended ${moment(d.changed)}`}${d.note ? `: ${d.note}` : ""}`),
+      d.started > 0 && el("p", { class: "sub" }, `began ${moment(d.started)}${d.status === "running" ? "" : `, ended ${moment(d.changed)}`}${d.note ? `: ${d.note}` : ""}`),
       d.trouble ? el("p", { class: "trouble" }, d.trouble) : null,
-      known(d.progress) && d.kind !== "walk" && d.kind !== "ensemble" ? this.progress(d, unit) : null);
+      known(d.progress) && !d.trouble && d.kind !== "walk" && d.kind !== "ensemble" ? this.progress(d, unit) : null);
   }
 
   progress(d, unit) {
@@ -323,7 +323,7 @@ export class RunView {
     this.shown = JSON.stringify(rows);
     const text = JSON.stringify(rows).length;
     put(this.settings, el("section", { "aria-label": "Settings" }, el("div", { class: "section-head" }, el("h2", {}, "Settings")),
-      this.several ? el("div", { class: "panel" }, el("h3", {}, different.length ? `${different.length} ${different.length === 1 ? "setting differs" : "settings differ"}` : "All settings are the same"), different.length ? scroll("Settings that differ", table(null, columns, different.map((r) => r.cells))) : null) : null,
+      this.several ? el("div", { class: "panel wide" }, el("h3", {}, different.length ? `${different.length} ${different.length === 1 ? "setting differs" : "settings differ"}` : "All settings are the same"), different.length ? scroll("Settings that differ", table(null, columns, different.map((r) => r.cells))) : null) : null,
       el("details", { "data-size": text }, el("summary", {}, `Description, ${keys.length} keys`), scroll("Description", table(null, columns, rows))),
       el("details", {}, el("summary", {}, "Plan"), scroll("Plan", table(null, columns, rowsOf(plans, planned))))));
   }
