@@ -83,18 +83,23 @@ static void print_json(const char *dir, const look *l) {
 // Cells keep to their columns; names of directories have the room that the longest needs.
 #define ROW "%-*s %-10s %-18s %7s %6s %10s %18s %10s  %s\n"
 
+// A walk and an ensemble train nothing themselves: their folds and members do.
+static bool trains(const look *l) {
+    return !l->folds && !l->members;
+}
+
 static void print_look(const char *dir, const look *l, int width) {
     const db_summary *s = &l->sum;
-    char when[32], model[48], loss[16] = "-", metric[32] = "-", epochs[24], best[24] = "-", seconds[32];
+    char when[32], model[48], loss[16] = "-", metric[32] = "-", epochs[24] = "-", best[24] = "-", seconds[32] = "-";
     if (s->best_epoch && !isnan(l->loss)) snprintf(loss, sizeof loss, "%.4g", l->loss);
     if (s->best_epoch && l->title) snprintf(metric, sizeof metric, "%s %.4g", l->title, l->value);
     const char *what = l->agent[0] ? l->agent : l->model;
     snprintf(model, sizeof model, "%s%s", what, l->folds ? " walk" : "");
     if (l->members) snprintf(model, sizeof model, "%s x%d", what, l->members);
     when_text(when, sizeof when, (int64_t)s->started / 60 * 60);
-    snprintf(epochs, sizeof epochs, "%lld", (long long)s->epochs);
+    if (trains(l)) snprintf(epochs, sizeof epochs, "%lld", (long long)s->epochs);
     if (s->best_epoch) snprintf(best, sizeof best, "%lld", (long long)s->best_epoch);
-    snprintf(seconds, sizeof seconds, "%.1f", s->seconds);
+    if (trains(l)) snprintf(seconds, sizeof seconds, "%.1f", s->seconds);
     printf(ROW, width, dir, l->status, model, epochs, best, loss, metric, seconds, when);
 }
 
@@ -130,7 +135,7 @@ static double by_started(const row *r) {
 }
 
 static double by_epochs(const row *r) {
-    return (double)r->look.sum.epochs;
+    return trains(&r->look) ? (double)r->look.sum.epochs : NAN;
 }
 
 static double by_loss(const row *r) {
@@ -142,7 +147,7 @@ static double by_metric(const row *r) {
 }
 
 static double by_seconds(const row *r) {
-    return r->look.sum.seconds;
+    return trains(&r->look) ? r->look.sum.seconds : NAN;
 }
 
 static const order orders[] = {{"name", NULL}, {"started", by_started}, {"epochs", by_epochs}, {"loss", by_loss},

@@ -31,10 +31,12 @@ static const char *const files[] = {"config.yaml", "plan.yaml", "training_log.tx
 enum { FILES = sizeof files / sizeof *files };
 
 char *run_path(const char *dir, const char *name) {
-    size_t n = strlen(dir) + strlen(name) + 2;
+    int length = (int)strlen(dir);
+    while (length > 1 && dir[length - 1] == '/') length--; // as shells complete a directory
+    size_t n = (size_t)length + strlen(name) + 2;
     char *path = malloc(n);
     NEED(path, "out of memory for a path");
-    snprintf(path, n, "%s/%s", dir, name);
+    snprintf(path, n, "%.*s%s%s", length, dir, length == 1 && *dir == '/' ? "" : "/", name);
     return path;
 }
 

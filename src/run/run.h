@@ -41,7 +41,7 @@ db *run_db(run *r);
 // Where the earlier run of the directory is now; NULL where there was none.
 const char *run_earlier(const run *r);
 
-// "DIR/NAME", which the caller frees.
+// "DIR/NAME", which the caller frees; slashes at the end of DIR are one.
 char *run_path(const char *dir, const char *name);
 
 // Makes the directory of runs that several processes share, none of which holds it, with its description. ERR_INPUT

@@ -24,12 +24,20 @@ static void choose_colours(panel *p) {
         init_pair((short)(i + 1), colours[i], own ? -1 : COLOR_BLACK);
 }
 
+// A screen without it, as TERM=dumb names it, would be one line over the other.
+static bool moves_cursor(void) {
+    const char *how = tigetstr("cup");
+    return how && how != (const char *)-1;
+}
+
 panel *panel_open(err *e) {
     const char *kind = getenv("TERM");
     panel *p = calloc(1, sizeof *p);
     NEED(p, "out of memory for a screen");
     p->screen = newterm(NULL, stdout, stdin);
-    if (!p->screen) {
+    if (!p->screen || !moves_cursor()) {
+        if (p->screen) endwin();
+        if (p->screen) delscreen(p->screen);
         free(p);
         err_run(e, "the terminal (TERM=%s) cannot be drawn on; --once prints a frame", kind ? kind : "");
         return NULL;

@@ -223,7 +223,7 @@ static int draw_metric(
 static void draw_figures(cells *g, area a, const story *s) {
     int row = 1;
     cells_text(g, a.row, a.column, 11, STYLE_DIM, "");
-    cells_format(g, a.row, a.column + 11, a.columns - 11, STYLE_DIM, "%7s %7s", "now", "best");
+    cells_format(g, a.row, a.column + 11, a.columns - 11, STYLE_DIM, "%7s %7s", "now", "at best");
     if (s->agent[0]) {
         row = draw_metric(g, a, row, s, "", "eval/mean_reward", "evaluation");
         row = draw_metric(g, a, row, s, "", "rollout/ep_rew_mean", "reward");

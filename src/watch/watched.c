@@ -9,21 +9,41 @@
 
 enum { DEPTH_MOST = 2, RUNS_MOST = 1000 };
 
-static bool is_known(const watched *w, const char *dir) {
+static watched_run *find(const watched *w, const char *dir) {
     for (int i = 0; i < w->runs; i++)
-        if (strcmp(tail_dir(w->run[i].tail), dir) == 0) return true;
-    return false;
+        if (strcmp(tail_dir(w->run[i].tail), dir) == 0) return &w->run[i];
+    return NULL;
+}
+
+static bool is_below(const char *dir, const char *above) {
+    size_t n = strlen(above);
+    while (n > 1 && above[n - 1] == '/') n--;
+    return strncmp(dir, above, n) == 0 && dir[n] == '/';
+}
+
+static void done(watched_run *r) {
+    tail_close(r->tail);
+    story_free(r->story);
 }
 
 static void add(watched *w, const char *dir) {
-    if (w->runs == RUNS_MOST || is_known(w, dir)) return;
-    w->run = realloc(w->run, (size_t)(w->runs + 1) * sizeof *w->run);
-    NEED(w->run, "out of memory for a list of runs");
-    w->run[w->runs++] = (watched_run){.tail = tail_open(dir), .story = story_new()};
+    int at = 0;
+    if (w->runs == RUNS_MOST || find(w, dir)) return;
+    while (at < w->runs && !(w->run[at].awaits && is_below(dir, tail_dir(w->run[at].tail)))) at++;
+    if (at < w->runs) {
+        done(&w->run[at]);
+    } else {
+        w->run = realloc(w->run, (size_t)(w->runs + 1) * sizeof *w->run);
+        NEED(w->run, "out of memory for a list of runs");
+        w->runs++;
+    }
+    w->run[at] = (watched_run){.tail = tail_open(dir), .story = story_new()};
 }
 
 static void add_run(watched *w, const char *dir) {
     char **parts = tail_parts(dir);
+    watched_run *early = parts[0] ? find(w, dir) : NULL;
+    if (early) early->awaits = true;
     for (char **each = parts; *each; each++) add(w, *each);
     if (!parts[0]) add(w, dir);
     tail_parts_free(parts);
@@ -62,7 +82,10 @@ bool watched_look(watched *w) {
             add_run(w, w->dir[i]);
         else
             add_below(w, w->dir[i], 1);
-        if (!before && w->runs == had) add(w, w->dir[i]);
+        if (before || w->runs > had) continue;
+        add(w, w->dir[i]);
+        watched_run *added = find(w, w->dir[i]);
+        if (added) added->awaits = true;
     }
     return w->runs > before;
 }
@@ -73,10 +96,7 @@ void watched_open(watched *w, const char *const *dir, int dirs) {
 }
 
 void watched_close(watched *w) {
-    for (int i = 0; i < w->runs; i++) {
-        tail_close(w->run[i].tail);
-        story_free(w->run[i].story);
-    }
+    for (int i = 0; i < w->runs; i++) done(&w->run[i]);
     free(w->run);
     *w = (watched){0};
 }

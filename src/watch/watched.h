@@ -9,6 +9,7 @@ typedef struct {
     tail *tail;
     tail_cursor cursor;
     story *story;
+    bool awaits; // runs below it, the first of which takes its place
 } watched_run;
 
 typedef struct {
@@ -23,7 +24,8 @@ typedef struct {
 void watched_open(watched *w, const char *const *dir, int dirs);
 void watched_close(watched *w);
 
-// Looks for runs that have begun since; true where there are some. Those that are known keep their places.
+// Looks for runs that have begun since; true where there are some. Those that are known keep their places; a directory
+// that had no runs yet, or a walk or an ensemble that had no parts, gives its place to the first.
 bool watched_look(watched *w);
 
 // Follows one of them; true where something is new.

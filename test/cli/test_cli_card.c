@@ -415,7 +415,11 @@ static void a_filling_card_is_told(void **state) {
     "utilisation [0-9]+ %, at most 90 %; at most 61 C; 250 W, at most 250 W\n"
     enter(FAKE_CARD_THIS);
     setenv("FAKE_CARD", "filling", 1);
-    assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.monitoring_interval=0.02"), 0);
+    assert_int_equal(RUN("train", "run.yaml", "gpu_optimization.monitoring_interval=0.02",
+                         "on_event.command=cat >>told", "on_event.events=[memory]"),
+        0);
+    matches(
+        "told", "^\\{\"event\":\"memory\",[^{}]*\"text\":\"memory: 98 % of the card's [^{}]*\"step\":[0-9]+\\}\n*$");
     matches("out", "\nwarning   " FULL);
     matches("out", "\nmonitor   " SEEN);
     assert_int_equal(times_in("out", "warning "), 1);

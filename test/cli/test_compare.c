@@ -87,6 +87,8 @@ static void ensembles_are_compared_by_seeds(void **state) {
     assert_int_equal(RUN("train", "run.yaml", "run.dir=b", "train.ensemble=2", "train.epochs=1", "train.seed=9"), 0);
     assert_int_equal(RUN("compare", "a", "b"), 0);
     matches("out", "2 and 2 members of other seeds");
+    assert_int_equal(RUN("runs", ".", "--sort", "epochs"), 0); // those without epochs of their own come last
+    matches("out", "\n\\./b/member_2 [^\n]*\n\\./a +done +lstm x2 +- +- +- +- +-  2");
 }
 
 static void ensembles_of_agents_are_compared_by_seeds(void **state) {

@@ -1,8 +1,10 @@
 // on_event: a run tells a command of the user's, and goes on whatever the command does.
 #include "cli/program.h"
+#include "data/walk.h"
 #include "support.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +44,29 @@ static void a_run_that_fails_tells_it(void **state) {
     assert_false(file_holds("got", "\"event\":\"finished\""));
 }
 
+static void a_run_that_is_stopped_tells_it(void **state) {
+    (void)state;
+    put_small_run();
+    pid_t child =
+        program_start("out", (const char *const[]){"train", "run.yaml", "train.epochs=100000", "train.patience=100000",
+                                 "-q", "on_event.command=cat >>got; echo >>got", "on_event.events=[best, stop]", NULL});
+    wait_for("got", "best");
+    kill(child, SIGINT);
+    assert_int_equal(program_finish(child), 0);
+    matches("got", "\\{\"event\":\"stop\",[^\n]*\"text\":\"stopped by a signal\",\"step\":[0-9]+\\}\n*$");
+}
+
+// Its folds tell nothing.
+static void a_walk_tells_its_end(void **state) {
+    (void)state;
+    put_text("walk.yaml", "data: {bars: {fast: a.csv}, vector: false, windows: {fast: 8}, label: {horizon: 3}}\n"
+                          "model: {kind: mlp, widths: 6}\ntrain: {epochs: 1, batch_size: 64}\n"
+                          "walk: {train: 900, validation: 200, test: 300, folds: 2, embargo: 5}\n");
+    walk_put("a.csv", 2400, 3600, 4);
+    assert_int_equal(RUN("walk", "walk.yaml", "run.dir=made", "-q", "--device=cpu", "on_event.command=cat >>got"), 0);
+    matches("got", "^\\{\"event\":\"finished\",[^{}]*\"folds\":2\\}\n*$");
+}
+
 static void mistakes_are_refused(void **state) {
     (void)state;
     put_small_run();
@@ -56,6 +81,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_run_tells_a_command, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(a_command_that_fails_is_an_event, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(a_run_that_fails_tells_it, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(a_run_that_is_stopped_tells_it, support_enter, support_leave),
+        cmocka_unit_test_setup_teardown(a_walk_tells_its_end, support_enter, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_refused, support_enter, support_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -138,11 +138,25 @@ static void it_goes_with_its_terminal(void **state) {
     assert_int_not_equal(kill(pid, 0), 0);
 }
 
+// Lines would lie over each other where the cursor cannot be moved.
+static void a_terminal_that_cannot_be_drawn_on_is_refused(void **state) {
+    (void)state;
+    if (system("tmux -V >version 2>&1") != 0) skip();
+    servers++;
+    assert_int_equal(tmux("-f /dev/null new-session -d -x 100 -y 30 'TERM=dumb " TRADEWIND_BINARY
+                          " watch run; echo status $?; sleep 1000'"),
+        0);
+    sees("tradewind: the terminal (TERM=dumb) cannot be drawn on; --once prints a frame");
+    sees("status 1");
+    tmux("kill-server");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_draws_follows_and_leaves, begin, end),
         cmocka_unit_test_setup_teardown(signals_end_it, begin, end),
         cmocka_unit_test_setup_teardown(it_goes_with_its_terminal, begin, end),
+        cmocka_unit_test_setup_teardown(a_terminal_that_cannot_be_drawn_on_is_refused, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@ static const char *last_of(const char *path) {
 
 static void add(listing *l, const char *root, const char *dir, int parent) {
     size_t n = strlen(root);
+    while (n && root[n - 1] == '/') n--; // as run_path has it
     if (l->count == LISTING_MOST) {
         l->full = true;
         return;

@@ -125,6 +125,21 @@ async function lives(page, said, port) {
   }
 }
 
+// A walk's page follows its folds, which are runs of their own.
+async function walks(page) {
+  const walk = spawn(tradewind, ["walk", `${directory}/../walk.yaml`, `run.dir=${directory}/walking`, "train.epochs=100000", "train.patience=100000", "--device=cpu", "-q"], { stdio: "ignore", cwd: `${directory}/..` });
+  const epochsOf = (least) => { const most = Math.max(0, ...[...document.querySelectorAll(".folds tbody td:nth-child(2)")].map((e) => Number(e.textContent.replaceAll(",", "")) || 0)); return most > least ? most : 0; };
+  try {
+    await page.locator("#runs a", { hasText: /^walking$/ }).waitFor({ timeout: PATIENCE });
+    await open(page, "walking");
+    await becomes(page, "a fold of a walk has begun", epochsOf, 0);
+    const then = await page.evaluate(epochsOf, 0);
+    await becomes(page, "a fold of a walk goes on", epochsOf, then);
+  } finally {
+    walk.kill("SIGKILL");
+  }
+}
+
 async function shows(browser, url, width, scheme) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
   const where = `${width} pixels, ${scheme}`;
@@ -280,6 +295,7 @@ try {
   await picture(page, "two");
   await millions(page, port);
   await lives(page, said, port);
+  await walks(page);
 } finally {
   await browser.close();
   await stop(port.server.child);

@@ -68,6 +68,7 @@ async function loadList() {
     Object.assign(state, { runs: doc.runs, loaded: true });
     $("place").textContent = doc.directory;
     showList();
+    state.view?.listed();
     if (!state.chosen.length && matchMedia("(min-width: 1000px)").matches) openNewest();
     if (doc.runs.some((r) => !r.known)) setTimeout(loadList, 400);
   } catch { /* the server is away */ }

@@ -17,7 +17,7 @@ function rectangle(block, plan, x, y) {
 }
 
 function line(y, text, name) {
-  const l = el("line", { x1: LEFT, x2: WIDTH, y1: y, y2: y, "stroke-width": 1.5, "stroke-dasharray": "6 5" }), t = el("text", { x: WIDTH - 4, y: y - 5, "text-anchor": "end" }, text);
+  const l = el("line", { x1: LEFT, x2: WIDTH, y1: y, y2: y, "stroke-width": 1.5, "stroke-dasharray": "6 5" }), t = el("text", { x: LEFT + 6, y: y - 5 }, text);
   l.style.stroke = `var(${name})`;
   t.style.fill = `var(${name})`;
   return [l, t];
@@ -50,6 +50,6 @@ export function memoryMap(plan, limit) {
   const largest = [...blocks].sort((a, b) => b.bytes - a.bytes).slice(0, 40);
   return el("section", { "aria-label": "Memory plan" }, el("div", { class: "section-head" }, el("h2", {}, "Memory plan")),
     el("figure", {}, el("div", { class: "head" }, el("h3", {}, "The slab over a micro-batch"), el("span", { class: "now" }, `${number(blocks.length)} blocks`)), scroll("Memory plan, drawn", svg), legend,
-      el("p", { class: "note" }, "Each block is as wide as its life and as tall as its bytes. Blocks whose lives do not meet share memory.", room !== null && !near ? ` The limit has room for ${bytes(room)}.` : ""),
+      el("p", { class: "note" }, "Each block is as wide as its life and as tall as its bytes. Blocks whose lives do not meet share memory.", room !== null && !near ? ` The limit has room for ${bytes(room)}.` : "", el("span", { class: "narrow" }, " It goes on to the right.")),
       el("details", {}, el("summary", {}, "Table"), scroll("Largest blocks", table("The largest blocks", [{ title: "block" }, { title: "kind" }, { title: "bytes", number: true }, { title: "at", number: true }, { title: "alive", number: true }], largest.map((b) => [b.name, b.kind, bytes(b.bytes), bytes(b.offset), `${b.first} – ${b.last}`]))), parts(plan, limit))));
 }

@@ -139,9 +139,9 @@ export class RunView {
     const what = [d.kind === "run" ? null : d.kind, d.model, d.data, d.device].filter(Boolean).join(" · ");
     put(this.head, el("div", { class: "title" }, el("h1", {}, d.name), chip(d.trouble ? "unreadable" : d.status)),
       el("p", { class: "sub" }, what),
-      el("p", { class: "sub" }, `began ${moment(d.started)}${d.status === "running" ? "" : `, ended ${moment(d.changed)}`}${d.note ? `: ${d.note}` : ""}`),
+      d.started > 0 && el("p", { class: "sub" }, `began ${moment(d.started)}${d.status === "running" ? "" : `, ended ${moment(d.changed)}`}${d.note ? `: ${d.note}` : ""}`),
       d.trouble ? el("p", { class: "trouble" }, d.trouble) : null,
-      known(d.progress) && d.kind !== "walk" && d.kind !== "ensemble" ? this.progress(d, unit) : null);
+      known(d.progress) && !d.trouble && d.kind !== "walk" && d.kind !== "ensemble" ? this.progress(d, unit) : null);
   }
 
   progress(d, unit) {
@@ -277,7 +277,8 @@ export class RunView {
     const d = this.doc, backtest = await this.document(d, "backtest.json"), walk = await this.document(d, "walk.json"), memory = await this.document(d, "memory.json");
     if (this.closed) return;
     if (backtest && !backtest.error && !this.equity) this.showTrading(backtest);
-    this.showFolds(walk);
+    this.walk = walk;
+    this.showFolds();
     if (memory && !memory.error && !this.memory.childElementCount) this.memory.append(memoryMap(memory, d.limit));
   }
 
@@ -291,8 +292,11 @@ export class RunView {
     if (b.statistics) figures.append(el("div", { class: "panel wide" }, el("h3", {}, "Statistics"), scroll("Statistics", table(null, [{ title: "statistic" }, { title: "value", number: true }, { title: "buy and hold", number: true }, { title: "definition" }], b.statistics.map((s) => [s.label ?? s.key, unit(s.value, s.unit), unit(s.hold, s.unit), s.definition ?? ""]), { class: "statistics" }))));
   }
 
-  showFolds(walk) {
-    const children = this.known.children(this.doc.id), folds = walk?.folds;
+  // The list has been read anew: the parts of a walk or an ensemble go on without it.
+  listed() { if (!this.several && this.doc && !this.closed) this.showFolds(); }
+
+  showFolds() {
+    const children = this.known.children(this.doc.id), walk = this.walk, folds = walk?.folds;
     if (!children.length && !folds) return;
     const names = [...new Set((folds ?? []).flatMap((f) => Object.keys(f.metrics ?? {})))].slice(0, 5);
     const link = (dir) => { const child = children.find((c) => c.name.endsWith(dir)); return child ? el("a", { href: `#/run/${child.id}` }, dir) : dir; };
@@ -319,7 +323,7 @@ export class RunView {
     this.shown = JSON.stringify(rows);
     const text = JSON.stringify(rows).length;
     put(this.settings, el("section", { "aria-label": "Settings" }, el("div", { class: "section-head" }, el("h2", {}, "Settings")),
-      this.several ? el("div", { class: "panel" }, el("h3", {}, different.length ? `${different.length} ${different.length === 1 ? "setting differs" : "settings differ"}` : "All settings are the same"), different.length ? scroll("Settings that differ", table(null, columns, different.map((r) => r.cells))) : null) : null,
+      this.several ? el("div", { class: "panel wide" }, el("h3", {}, different.length ? `${different.length} ${different.length === 1 ? "setting differs" : "settings differ"}` : "All settings are the same"), different.length ? scroll("Settings that differ", table(null, columns, different.map((r) => r.cells))) : null) : null,
       el("details", { "data-size": text }, el("summary", {}, `Description, ${keys.length} keys`), scroll("Description", table(null, columns, rows))),
       el("details", {}, el("summary", {}, "Plan"), scroll("Plan", table(null, columns, rowsOf(plans, planned))))));
   }
