@@ -15,17 +15,18 @@ static bool is_known(const watched *w, const char *dir) {
     return false;
 }
 
-static void add(watched *w, const char *dir) {
+// `whole`: the directory in which a session keeps its state.
+static void add(watched *w, const char *dir, const char *whole) {
     if (w->runs == RUNS_MOST || is_known(w, dir)) return;
     w->run = realloc(w->run, (size_t)(w->runs + 1) * sizeof *w->run);
     NEED(w->run, "out of memory for a list of runs");
-    w->run[w->runs++] = (watched_run){.tail = tail_open(dir), .story = story_new()};
+    w->run[w->runs++] = (watched_run){.tail = tail_open(dir), .story = story_new(), .live = live_view_new(whole)};
 }
 
 static void add_run(watched *w, const char *dir) {
     char **parts = tail_parts(dir);
-    for (char **each = parts; *each; each++) add(w, *each);
-    if (!parts[0]) add(w, dir);
+    for (char **each = parts; *each; each++) add(w, *each, dir);
+    if (!parts[0]) add(w, dir, dir);
     tail_parts_free(parts);
 }
 
@@ -62,7 +63,7 @@ bool watched_look(watched *w) {
             add_run(w, w->dir[i]);
         else
             add_below(w, w->dir[i], 1);
-        if (!before && w->runs == had) add(w, w->dir[i]);
+        if (!before && w->runs == had) add(w, w->dir[i], w->dir[i]);
     }
     return w->runs > before;
 }
@@ -76,6 +77,7 @@ void watched_close(watched *w) {
     for (int i = 0; i < w->runs; i++) {
         tail_close(w->run[i].tail);
         story_free(w->run[i].story);
+        live_view_free(w->run[i].live);
     }
     free(w->run);
     *w = (watched){0};
@@ -85,5 +87,5 @@ bool watched_poll(watched_run *r) {
     bool news = tail_poll(r->tail) == TAIL_NEW;
     bool behind = r->cursor.life != tail_at(r->tail)->life; // rows were not to be had before
     if (news || behind) news |= story_take(r->story, r->tail, &r->cursor);
-    return news;
+    return live_view_poll(r->live) || news;
 }

@@ -2,6 +2,7 @@
 #ifndef TRADEWIND_WATCH_WATCHED_H
 #define TRADEWIND_WATCH_WATCHED_H
 
+#include "watch/live_view.h"
 #include "watch/story.h"
 #include "watch/tail.h"
 
@@ -9,6 +10,7 @@ typedef struct {
     tail *tail;
     tail_cursor cursor;
     story *story;
+    live_view *live; // the session that trades it; of a walk or an ensemble the whole's
 } watched_run;
 
 typedef struct {
