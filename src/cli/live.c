@@ -432,6 +432,7 @@ static bool trade(live *v, err *e) {
         return false;
     v->session = session_open(&v->as, &l, e);
     if (!v->session) leave_unopened(v);
+    v->exec.sync = v->session && session_limits(v->session)->power;
     if (!v->session || !check_trades(v, e) || !open_feeds(v, e) || !check_stopped(v, e)) return false;
     v->began = clock_seconds();
     bool ok = begin(v, e) && run_session(v, e);

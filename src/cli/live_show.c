@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "data/when.h"
 #include "live/intents.h"
+#include "run/live_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -304,29 +305,14 @@ static void show_rows(const char *title, json_t *rows, const char *const *column
 }
 
 static const struct {
-    const char *name, *title, *sql;
-    const char *columns[COLUMNS_MOST];
+    const char *title, *columns[COLUMNS_MOST];
     int count;
-} parts[] = {
-    {"books", "books",
-        "SELECT symbol, datetime(time, 'unixepoch') AS bar, units / 1e8 AS position, equity / 1e8 AS equity,"
-        " cash / 1e8 AS cash, datetime(entry, 'unixepoch') AS since, entry_price / 1e8 AS entry_price,"
-        " stop / 1e8 AS stop, target / 1e8 AS target, (SELECT count(*) FROM trades t WHERE t.symbol = books.symbol)"
-        " AS trades FROM books ORDER BY symbol",
+} shown[LIVE_FILE_PARTS] = {
+    [LIVE_FILE_BOOKS] = {"books",
         {"symbol", "bar", "position", "equity", "cash", "since", "entry_price", "stop", "target", "trades"}, 10},
-    {"intents", "newest intents",
-        "SELECT id, symbol, datetime(time, 'unixepoch') AS decided, lots / 1e8 AS position, price / 1e8 AS price,"
-        " stop / 1e8 AS stop, target / 1e8 AS target, status, sent FROM intents ORDER BY id DESC LIMIT 10",
-        {"id", "symbol", "decided", "position", "status"}, 5},
-    {"trades", "newest trades",
-        "SELECT symbol, units / 1e8 AS units, datetime(entry, 'unixepoch') AS entry, datetime(exit, 'unixepoch') AS"
-        " exit, entry_price / 1e8 AS entry_price, exit_price / 1e8 AS exit_price, result / 1e8 AS result, reason FROM"
-        " trades ORDER BY id DESC LIMIT 10",
-        {"symbol", "units", "entry", "exit", "result", "reason"}, 6},
-    {"events", "newest events",
-        "SELECT datetime(at, 'unixepoch') AS at, datetime(time, 'unixepoch') AS bar, symbol, kind, answer, text FROM"
-        " events ORDER BY id DESC LIMIT 10",
-        {"at", "symbol", "kind", "answer", "text"}, 5},
+    [LIVE_FILE_INTENTS] = {"newest intents", {"id", "symbol", "decided", "position", "status"}, 5},
+    [LIVE_FILE_TRADES] = {"newest trades", {"symbol", "units", "entry", "exit", "result", "reason"}, 6},
+    [LIVE_FILE_EVENTS] = {"newest events", {"at", "symbol", "kind", "answer", "text"}, 5},
 };
 
 bool live_show_status(const cli_options *o, const char *state, err *e) {
@@ -335,11 +321,11 @@ bool live_show_status(const cli_options *o, const char *state, err *e) {
     json_t *all = json_pack("{s:s, s:b}", "state", state, "running", journal_is_in_use(state));
     bool ok = true;
     if (!o->json) printf("state     %s, %s\n", state, journal_is_in_use(state) ? "a session runs" : "no session runs");
-    for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
-        json_t *rows = journal_rows(j, parts[i].sql, NULL, e);
+    for (int i = 0; ok && i < LIVE_FILE_PARTS; i++) {
+        json_t *rows = journal_rows(j, live_file_parts[i].sql, NULL, e);
         ok = rows != NULL;
-        if (ok && !o->json) show_rows(parts[i].title, rows, parts[i].columns, parts[i].count);
-        if (ok) json_object_set_new(all, parts[i].name, rows);
+        if (ok && !o->json) show_rows(shown[i].title, rows, shown[i].columns, shown[i].count);
+        if (ok) json_object_set_new(all, live_file_parts[i].name, rows);
     }
     if (ok && o->json)
         json_line(stdout, all);

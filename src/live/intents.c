@@ -46,22 +46,25 @@ json_t *intents_json(const session_intent *i) {
         "until", when_moment_text(until, sizeof until, x->until), "repeat", i->repeat);
 }
 
-// The last bytes of a file, ended by 0, and the place behind them; NULL where it is none. The caller frees them.
-static char *read_end(const char *path, struct stat *st) {
+// The last bytes of a file, `*n` of them, ended by 0, and the file's size; NULL where it is none. The caller frees
+// them.
+static char *read_end(const char *path, struct stat *st, size_t *n) {
     enum { MOST = 1 << 16 };
     int fd = stat(path, st) == 0 && S_ISREG(st->st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0) return NULL;
     char *text = malloc(MOST + 1);
     NEED(text, "out of memory for a list of intents");
-    ssize_t n = pread(fd, text, MOST, st->st_size > MOST ? st->st_size - MOST : 0);
+    ssize_t got = pread(fd, text, MOST, st->st_size > MOST ? st->st_size - MOST : 0);
     close(fd);
-    text[n > 0 ? n : 0] = 0;
+    *n = got > 0 ? (size_t)got : 0;
+    text[*n] = 0;
     return text;
 }
 
 bool intents_newest(const char *path, const char *symbol, int64_t *id, double *position) {
     struct stat st;
-    char *text = read_end(path, &st), *rest = NULL;
+    size_t n;
+    char *text = read_end(path, &st, &n), *rest = NULL;
     bool found = false;
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest)) {
         err unused;
@@ -93,10 +96,11 @@ static size_t write_all(int fd, const char *text, size_t n) {
 // The bytes behind the last whole line of a list that is a file; 0 where they may be more than a line.
 static off_t torn_bytes(const intents *to, off_t *size) {
     struct stat is, st;
-    char *text = read_end(to->path, &st);
+    size_t n;
+    char *text = read_end(to->path, &st, &n);
     if (!text) return 0;
-    const char *end = strrchr(text, '\n');
-    off_t torn = (off_t)strlen(end ? end + 1 : text);
+    const char *end = memrchr(text, '\n', n); // a power cut may leave zeros
+    off_t torn = end ? text + n - (end + 1) : (off_t)n;
     bool same = fstat(to->fd, &is) == 0 && is.st_dev == st.st_dev && is.st_ino == st.st_ino && is.st_size == st.st_size;
     *size = st.st_size;
     free(text);
@@ -127,6 +131,8 @@ bool intents_put(intents *to, const session_intent *i, err *e) {
     size_t done = write_all(to->fd, text, n);
     int code = errno;
     free(text);
+    if (done == n && regular && to->sync && fdatasync(to->fd) != 0)
+        return file_fail(e, to->path, "cannot be written", errno);
     if (done == n) return true;
     if (done && (!regular || ftruncate(to->fd, was.st_size) != 0))
         return err_run(e, "%s: an intent was written in part: %s", to->path, strerror(code));

@@ -18,6 +18,7 @@ typedef struct {
     char *path; // NULL: not opened
     int fd;
     bool looked; // for a line that was torn
+    bool sync;   // lines of a file are on the disk before intents_put returns
 } intents;
 
 // Opens a file or a pipe to append to, "-" for standard output. A pipe needs a reader.
@@ -25,7 +26,8 @@ bool intents_open(intents *to, const char *path, err *e);
 void intents_close(intents *to);
 
 // Writes a line, whole or not at all. False where it cannot be written. The first one takes the place of a line without
-// its end: a kill in the middle of a write leaves such a one across two pages, and nothing says that it was given.
+// its end: a kill in the middle of a write leaves such a one across two pages, a power cut anywhere, and nothing says
+// that it was given.
 bool intents_put(intents *to, const session_intent *i, err *e);
 
 // The newest line of an instrument in a list that is a file: its id, and lots. False where there is none among the last

@@ -25,6 +25,24 @@ const row_sums_table live_file_tables[LIVE_FILE_TABLES] = {
     {"events", "events", "id, at, time, symbol, kind, answer, text", NULL, false},
 };
 
+const live_file_part live_file_parts[LIVE_FILE_PARTS] = {
+    [LIVE_FILE_BOOKS] = {"books",
+        "SELECT symbol, datetime(time, 'unixepoch') AS bar, units / 1e8 AS position, equity / 1e8 AS equity,"
+        " cash / 1e8 AS cash, datetime(entry, 'unixepoch') AS since, entry_price / 1e8 AS entry_price,"
+        " stop / 1e8 AS stop, target / 1e8 AS target, (SELECT count(*) FROM trades t WHERE t.symbol = books.symbol)"
+        " AS trades FROM books ORDER BY symbol"},
+    [LIVE_FILE_INTENTS] = {"intents",
+        "SELECT id, symbol, datetime(time, 'unixepoch') AS decided, lots / 1e8 AS position, price / 1e8 AS price,"
+        " stop / 1e8 AS stop, target / 1e8 AS target, status, sent FROM intents ORDER BY id DESC LIMIT 10"},
+    [LIVE_FILE_TRADES] = {"trades",
+        "SELECT symbol, units / 1e8 AS units, datetime(entry, 'unixepoch') AS entry, datetime(exit, 'unixepoch') AS"
+        " exit, entry_price / 1e8 AS entry_price, exit_price / 1e8 AS exit_price, result / 1e8 AS result, reason FROM"
+        " trades ORDER BY id DESC LIMIT 10"},
+    [LIVE_FILE_EVENTS] = {"events",
+        "SELECT datetime(at, 'unixepoch') AS at, datetime(time, 'unixepoch') AS bar, symbol, kind, answer, text FROM"
+        " events ORDER BY id DESC LIMIT 10"},
+};
+
 static int number_of(sqlite3 *file, const char *sql) {
     sqlite3_stmt *st = NULL;
     bool ok = sqlite3_prepare_v2(file, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;

@@ -1,5 +1,5 @@
 // The file in which a live session keeps its books: how it is known, and the tables whose rows have sums
-// (run/row_sums.h). live/journal.c writes it; whoever looks on reads it as an image (run/image.h).
+// (run/row_sums.h). live/journal.c writes it; whoever looks on (watch/live_view.h) reads it as an image (run/image.h).
 #ifndef TRADEWIND_RUN_LIVE_FILE_H
 #define TRADEWIND_RUN_LIVE_FILE_H
 
@@ -9,6 +9,22 @@
 enum { LIVE_FILE_FORMAT = 1, LIVE_FILE_MARK = 0x74776c76, LIVE_FILE_TABLES = 10 }; // "twlv", its application_id
 
 extern const row_sums_table live_file_tables[LIVE_FILE_TABLES];
+
+// Shown of a session: books of every instrument, and the newest intents, trades and events, the newest first. Money,
+// prices and units are numbers, and times texts, UTC.
+typedef struct {
+    const char *name, *sql;
+} live_file_part;
+
+typedef enum {
+    LIVE_FILE_BOOKS,
+    LIVE_FILE_INTENTS,
+    LIVE_FILE_TRADES,
+    LIVE_FILE_EVENTS,
+    LIVE_FILE_PARTS
+} live_file_shown;
+
+extern const live_file_part live_file_parts[LIVE_FILE_PARTS];
 
 typedef enum {
     LIVE_FILE_OURS,

@@ -41,12 +41,15 @@ static holder look_for_lock(unsigned long inode) {
     return found;
 }
 
-holder holder_look(const char *dir) {
+holder holder_of(const char *path) {
     struct stat st;
-    holder found = HOLDER_UNKNOWN;
+    if (network_of(path) || stat(path, &st) != 0) return HOLDER_UNKNOWN;
+    return is_alive(process_of(path)) ? HOLDER_SOME : look_for_lock((unsigned long)st.st_ino);
+}
+
+holder holder_look(const char *dir) {
     char *path = run_path(dir, "lock");
-    if (!network_of(dir) && stat(path, &st) == 0)
-        found = is_alive(process_of(path)) ? HOLDER_SOME : look_for_lock((unsigned long)st.st_ino);
+    holder found = holder_of(path);
     free(path);
     return found;
 }

@@ -11,4 +11,7 @@ typedef enum {
 
 holder holder_look(const char *dir);
 
+// The same of any file that a process keeps locked as long as it lives.
+holder holder_of(const char *path);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/term.h"
 #include "watch/plot.h"
+#include "watch/screen_live.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -381,7 +382,7 @@ static void draw_help(cells *g) {
         cells_text(g, 2 + i, 2, g->columns - 4, STYLE_PLAIN, lines[i]);
 }
 
-// Rows from the bottom: keys, events, verdicts, device; the curve has the rest.
+// Rows from the bottom: keys, events, verdicts, device, a live session; the curve has the rest.
 static void draw_body(cells *g, const story *s, const screen_view *v) {
     int bottom = g->rows - KEYS_ROWS, rest = bottom - 3, most = v->large ? 0 : rest / 4;
     int verdicts = draw_verdicts(g, (area){0, 0, 0, g->columns - 2}, s);
@@ -395,10 +396,14 @@ static void draw_body(cells *g, const story *s, const screen_view *v) {
     if (events > 12) events = 12;
     bool side = g->columns >= SIDE + 40;
     int middle = side && s->classes + 1 > device && rest >= 16 ? s->classes + 1 : device;
-    int rows = rest - verdicts - events - middle - 1;
+    int live = screen_live_rows(v->live);
+    if (live > rest / 3) live = rest / 3;
+    int rows = rest - verdicts - events - middle - 1 - live;
     draw_curve(g, (area){3, 0, rows, side ? g->columns - SIDE - 2 : g->columns - 1}, s, v);
     if (side) draw_figures(g, (area){3, g->columns - SIDE, rows, SIDE}, s);
     int at = 3 + rows;
+    screen_live(g, (area){at, 1, live, g->columns - 2}, v->live);
+    at += live;
     int wide = middle > device ? g->columns - SIDE - 2 : g->columns - 2;
     draw_device(g, (area){at, 1, device, wide}, s);
     if (middle > device) draw_confusion(g, (area){at, g->columns - SIDE, middle, SIDE}, s);

@@ -3,6 +3,7 @@
 #ifndef TRADEWIND_WATCH_SCREEN_H
 #define TRADEWIND_WATCH_SCREEN_H
 
+#include "base/json.h"
 #include "watch/cells.h"
 #include "watch/story.h"
 #include "watch/tail.h"
@@ -15,8 +16,9 @@ typedef struct {
     bool logarithm; // of values
     bool large;     // the curve alone
     bool help;
-    double now;       // seconds since 1970
-    const char *note; // a word on the runs, or NULL
+    double now;         // seconds since 1970
+    const char *note;   // a word on the runs, or NULL
+    const json_t *live; // of live_view_now
 } screen_view;
 
 enum { SCREEN_ROWS_LEAST = 8, SCREEN_COLUMNS_LEAST = 40, SCREEN_ZOOM_MOST = 8 };

@@ -38,7 +38,8 @@ static void settle(watched *w) {
         for (int k = 0; k < w->runs; k++) {
             watched_poll(&w->run[k]);
             const tail_now *now = tail_at(w->run[k].tail);
-            waits |= now->state == TAIL_UNREADY || (now->state == TAIL_READY && w->run[k].cursor.life != now->life);
+            waits |= now->state == TAIL_UNREADY || (now->state == TAIL_READY && w->run[k].cursor.life != now->life) ||
+                     live_view_waits(w->run[k].live);
         }
         if (!waits) return;
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -64,7 +65,7 @@ bool terminal_print(const terminal_options *o, int rows, int columns, err *e) {
     bool ok = has_run(&w, e);
     for (int i = 0; ok && i < w.runs; i++) {
         cells g;
-        screen_view v = {.run = i, .runs = w.runs, .now = wall()};
+        screen_view v = {.run = i, .runs = w.runs, .now = wall(), .live = live_view_now(w.run[i].live)};
         cells_init(&g, rows, columns, ascii);
         screen_draw(&g, w.run[i].story, w.run[i].tail, &v);
         cells_fill(&g, rows - 1, 0, columns, STYLE_PLAIN, ' '); // there are no keys
@@ -122,6 +123,8 @@ static json_t *run_json(const watched_run *r) {
     json_join(all, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "loss", json_number(s->loss_now), "learning_rate",
                        json_number(s->lr_now), "grad_norm", json_number(s->grad_now), "metrics", metrics_json(s),
                        "device_now", device_json(s), "verdicts", verdicts_json(s)));
+    json_t *live = live_view_now(r->live);
+    json_object_set_new(all, "live", live ? json_incref(live) : json_null());
     if (now->state == TAIL_BROKEN) json_object_set_new(all, "why", json_string(now->trouble.text));
     return all;
 }
@@ -155,6 +158,7 @@ static void draw(terminal *t) {
     const watched_run *r = &t->runs.run[t->view.run];
     t->view.runs = t->runs.runs;
     t->view.now = wall();
+    t->view.live = live_view_now(r->live);
     screen_draw(&g, r->story, r->tail, &t->view);
     panel_show(t->panel, &g);
     cells_done(&g);

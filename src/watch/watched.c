@@ -24,9 +24,11 @@ static bool is_below(const char *dir, const char *above) {
 static void done(watched_run *r) {
     tail_close(r->tail);
     story_free(r->story);
+    live_view_free(r->live);
 }
 
-static void add(watched *w, const char *dir) {
+// `whole`: the directory in which a session keeps its state.
+static void add(watched *w, const char *dir, const char *whole) {
     int at = 0;
     if (w->runs == RUNS_MOST || find(w, dir)) return;
     while (at < w->runs && !(w->run[at].awaits && is_below(dir, tail_dir(w->run[at].tail)))) at++;
@@ -37,15 +39,15 @@ static void add(watched *w, const char *dir) {
         NEED(w->run, "out of memory for a list of runs");
         w->runs++;
     }
-    w->run[at] = (watched_run){.tail = tail_open(dir), .story = story_new()};
+    w->run[at] = (watched_run){.tail = tail_open(dir), .story = story_new(), .live = live_view_new(whole)};
 }
 
 static void add_run(watched *w, const char *dir) {
     char **parts = tail_parts(dir);
     watched_run *early = parts[0] ? find(w, dir) : NULL;
     if (early) early->awaits = true;
-    for (char **each = parts; *each; each++) add(w, *each);
-    if (!parts[0]) add(w, dir);
+    for (char **each = parts; *each; each++) add(w, *each, dir);
+    if (!parts[0]) add(w, dir, dir);
     tail_parts_free(parts);
 }
 
@@ -83,7 +85,7 @@ bool watched_look(watched *w) {
         else
             add_below(w, w->dir[i], 1);
         if (before || w->runs > had) continue;
-        add(w, w->dir[i]);
+        add(w, w->dir[i], w->dir[i]);
         watched_run *added = find(w, w->dir[i]);
         if (added) added->awaits = true;
     }
@@ -105,5 +107,5 @@ bool watched_poll(watched_run *r) {
     bool news = tail_poll(r->tail) == TAIL_NEW;
     bool behind = r->cursor.life != tail_at(r->tail)->life; // rows were not to be had before
     if (news || behind) news |= story_take(r->story, r->tail, &r->cursor);
-    return news;
+    return live_view_poll(r->live) || news;
 }

@@ -2,6 +2,7 @@
 #ifndef TRADEWIND_WATCH_WATCHED_H
 #define TRADEWIND_WATCH_WATCHED_H
 
+#include "watch/live_view.h"
 #include "watch/story.h"
 #include "watch/tail.h"
 
@@ -9,7 +10,8 @@ typedef struct {
     tail *tail;
     tail_cursor cursor;
     story *story;
-    bool awaits; // runs below it, the first of which takes its place
+    bool awaits;     // runs below it, the first of which takes its place
+    live_view *live; // the session that trades it; of a walk or an ensemble the whole's
 } watched_run;
 
 typedef struct {

@@ -294,6 +294,44 @@ static void it_is_stopped_and_cleared(void **state) {
     walk_put("b.csv", N, SPAN, 5);
 }
 
+// What `watch` shows of a session is what `live --status` does, without a lock, while one runs and behind it.
+static void a_watcher_sees_it(void **state) {
+    (void)state;
+    static const char *const parts[] = {"books", "intents", "trades", "events"};
+    train("mlp", "kind: mlp, widths: '8'", barrier, "");
+    assert_int_equal(RUN("watch", "mlp", "--json"), 0);
+    matches("out", "\"live\":null");
+    assert_int_equal(REPLAY("mlp", "--history", "none", "--state", "mlp/live.db"), 0);
+    pid_t child =
+        program_start("session", (const char *const[]){"live", "mlp", "--feed", "b.csv", "--history", "none", NULL});
+    wait_for("session", "signal ");
+    assert_int_equal(RUN("watch", "mlp", "--json"), 0);
+    json_t *seen = last_line(), *live = json_object_get(seen, "live");
+    assert_int_equal(RUN("live", "--status", "mlp", "--json"), 0);
+    json_t *told = last_line();
+    assert_true(json_is_true(json_object_get(live, "running")));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        assert_true(json_array_size(json_object_get(told, parts[i])) > 0);
+        assert_true(json_equal(json_object_get(live, parts[i]), json_object_get(told, parts[i])));
+    }
+    json_decref(seen);
+    json_decref(told);
+    kill(child, SIGTERM);
+    assert_int_equal(program_finish(child), 0);
+    setenv("LINES", "40", 1);
+    setenv("COLUMNS", "100", 1);
+    assert_int_equal(RUN("watch", "mlp", "--once"), 0);
+    matches("out", "\n live +no session runs, newest bar 20[0-9: -]+ UTC\n position +(flat|(long|short) [0-9.]+ at )");
+    matches("out", "\n event +20[0-9: -]+ end, note: the feed has ended\n");
+    matches("out", "\n intent +20[0-9: -]+ (flat|long|short).*, (filled|open|refused|replaced)\n");
+    put_text("mlp/live.db", "this is no state of a session, and long enough for a head of one: it has a hundred bytes, "
+                            "and then some more of them");
+    assert_int_equal(RUN("watch", "mlp", "--once"), 0);
+    matches("out", "\n live +mlp/live\\.db: is not the database");
+    unsetenv("LINES");
+    unsetenv("COLUMNS");
+}
+
 // A run's directory stands for its state, and what is no state is refused with nothing written.
 static void a_kill_switch_knows_a_state(void **state) {
     (void)state;
@@ -488,6 +526,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(intents_are_lines, setup, support_leave),
         cmocka_unit_test_setup_teardown(it_is_stopped_and_cleared, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_kill_switch_knows_a_state, setup, support_leave),
+        cmocka_unit_test_setup_teardown(a_watcher_sees_it, setup, support_leave),
         cmocka_unit_test_setup_teardown(several_are_traded_at_once, setup, support_leave),
         cmocka_unit_test_setup_teardown(a_newer_model_takes_over, setup, support_leave),
         cmocka_unit_test_setup_teardown(mistakes_are_told, setup, support_leave),

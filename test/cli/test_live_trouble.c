@@ -77,6 +77,36 @@ static void a_full_disk_is_told(void **state) {
     kept_same("whole.db", "k.db");
 }
 
+// Lines of a file that hold a text.
+static int lines_with(const char *path, const char *text) {
+    char line[512];
+    int count = 0;
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) count += strstr(line, text) != NULL;
+    fclose(f);
+    return count;
+}
+
+// An intent that the state says was given is in its list behind a power cut too, where the state itself is.
+static void intents_outlast_the_power(void **state) {
+    (void)state;
+    if (support_sanitized()) skip(); // the shim comes before the sanitizer's library
+    static const char *const durable[] = {"live.durable=process", "live.durable=power"};
+    setenv("FAULT_TRACE", "trace", 1);
+    for (int power = 0; power < 2; power++) {
+        assert_int_equal(system("rm -f k.db* k.jsonl trace"), 0);
+        assert_int_equal(
+            program_finish(fault_start(
+                (const char *const[]){WORDS("k.db", durable[power], "--exec", "k.jsonl"), NULL}, NULL, NULL)),
+            0);
+        int lines = lines_with("k.jsonl", "position");
+        assert_true(lines > 10);
+        assert_int_equal(lines_with("trace", "k.jsonl"), power ? lines : 0);
+    }
+    unsetenv("FAULT_TRACE");
+}
+
 // Files that do not open for once, wherever that is: the place is good, and another name would mend nothing.
 static void short_descriptors_are_no_bad_place(void **state) {
     (void)state;
@@ -552,6 +582,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, support_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_full_disk_is_told),
+        TEST(intents_outlast_the_power),
         TEST(short_descriptors_are_no_bad_place),
         TEST(positions_elsewhere_are_closed),
         TEST(a_lost_intent_is_given_again),

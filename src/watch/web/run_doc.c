@@ -251,14 +251,15 @@ static json_t *documents_json(const char *dir) {
 
 json_t *run_doc_whole(const run_doc *d) {
     texts t = texts_of(d);
-    json_t *doc = short_of(d, &t);
+    json_t *doc = short_of(d, &t), *live = view_live(d->view);
     const struct {
         const char *key;
         json_t *value;
-    } more[] = {{"directory", json_text(d->dir)}, {"curves", curves_json(d->view)}, {"events", events_json(d->view)},
-        {"confusion", confusion_json(d->view)}, {"verdicts", verdicts_json(d, &t)},
-        {"documents", documents_json(d->dir)}, {"report", json_boolean(has_file(d->dir, "report.html"))},
-        {"limit", json_number(limit_of(d->view, &t))}, {"config", json_text(t.config)}, {"plan", json_text(t.plan)}};
+    } more[] = {{"live", live ? json_deep_copy(live) : json_null()}, {"directory", json_text(d->dir)},
+        {"curves", curves_json(d->view)}, {"events", events_json(d->view)}, {"confusion", confusion_json(d->view)},
+        {"verdicts", verdicts_json(d, &t)}, {"documents", documents_json(d->dir)},
+        {"report", json_boolean(has_file(d->dir, "report.html"))}, {"limit", json_number(limit_of(d->view, &t))},
+        {"config", json_text(t.config)}, {"plan", json_text(t.plan)}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) json_object_set_new(doc, more[i].key, more[i].value);
     texts_done(&t);
     return doc;

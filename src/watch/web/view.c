@@ -1,6 +1,7 @@
 #include "watch/web/view.h"
 
 #include "run/outline.h"
+#include "watch/live_view.h"
 #include "watch/tail.h"
 
 #include <math.h>
@@ -10,7 +11,8 @@
 
 struct view {
     char *dir;
-    tail *db; // NULL: the view rests
+    tail *db;        // NULL: the view rests
+    live_view *live; // beside it
     tail_cursor cursor;
     bool known;  // the summary is
     bool behind; // rows could not be read at the last look
@@ -87,7 +89,9 @@ static void forget_counts(view *v) {
 
 void view_rest(view *v) {
     tail_close(v->db);
+    live_view_free(v->live);
     v->db = NULL;
+    v->live = NULL;
     forget_rows(v);
 }
 
@@ -284,9 +288,11 @@ bool view_refresh(view *v) {
     bool rested = !v->db;
     if (rested) {
         v->db = tail_open(v->dir);
+        v->live = live_view_new(v->dir);
         forget_rows(v);
     }
-    if (tail_poll(v->db) == TAIL_SAME && !rested && !v->behind) return false;
+    bool live = live_view_poll(v->live);
+    if (tail_poll(v->db) == TAIL_SAME && !rested && !v->behind) return live;
     const tail_now *now = tail_at(v->db);
     take_state(v, now);
     if (rested) forget_counts(v);
@@ -305,6 +311,10 @@ const view_summary *view_sum(const view *v) {
 
 bool view_known(const view *v) {
     return v->known;
+}
+
+json_t *view_live(const view *v) {
+    return v->live ? live_view_now(v->live) : NULL;
 }
 
 size_t view_bytes(const view *v) {

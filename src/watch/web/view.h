@@ -6,6 +6,7 @@
 #define TRADEWIND_WATCH_WEB_VIEW_H
 
 #include "base/err.h"
+#include "base/json.h"
 #include "watch/strip.h"
 
 enum { VIEW_CURVES = 256, VIEW_EVENTS = 200, VIEW_SPARK = 48, VIEW_NAME = 72 };
@@ -58,6 +59,9 @@ const view_summary *view_sum(const view *v);
 
 // True once it was seen how run.db stands; at some moments it moves, and is to be looked at again.
 bool view_known(const view *v);
+
+// The session that trades the run (watch/live_view.h), or NULL: there is none, or the view rests. It is the view's.
+json_t *view_live(const view *v);
 
 size_t view_bytes(const view *v);
 

@@ -44,6 +44,9 @@ const nameOf = (name) => NAMES[name] ?? name.replace("/", " ");
 // Figures of an evaluation that are shares.
 const SHARES = new Set(["return", "hold_return", "drawdown", "hold_drawdown", "exposure"]);
 
+// Columns of a session that are money.
+const MONEY = new Set(["equity", "cash", "result"]);
+
 const valueOf = (name, v) => (SHARES.has(name) ? share(v) : number(v));
 
 export class RunView {
@@ -66,7 +69,7 @@ export class RunView {
   make() {
     const part = (name) => (this[name] = el("div"));
     this.main.replaceChildren(
-      el("a", { class: "back", href: "#/" }, "← All runs"), part("head"), part("facts"), part("words"),
+      el("a", { class: "back", href: "#/" }, "← All runs"), part("head"), part("facts"), part("words"), part("live"),
       this.curveSection(), part("answers"), part("trading"), part("folds"), part("machine"), part("memory"), part("settings"), part("events"), part("files"));
     this.machine.append(el("section", { "aria-label": "Device", hidden: true }, el("div", { class: "section-head" }, el("h2", {}, "Device")), el("div", { class: "figures" })));
   }
@@ -117,6 +120,7 @@ export class RunView {
     this.showHead();
     this.showFacts();
     this.showWords();
+    this.showLive();
     this.layCharts();
     this.layDevice();
     this.showAnswers();
@@ -184,6 +188,26 @@ export class RunView {
   showWords() {
     const d = this.doc;
     put(this.words, this.several || !d.verdicts.length ? "" : el("ul", { class: "verdicts", "aria-label": "Verdicts" }, d.verdicts.map((v) => el("li", {}, el("span", { class: "grade", "data-is": v.grade }, v.grade), el("span", {}, el("strong", {}, v.about), `: ${v.text}.`)))));
+  }
+
+  // The session that trades the run. Numbers have all that matters of a price; a column that is empty is left out.
+  showLive() {
+    const live = this.several ? null : this.doc.live;
+    if (!live) { put(this.live, ""); return; }
+    const text = (k, v) => (typeof v !== "number" ? String(v ?? "") : MONEY.has(k) ? v.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : number(v, 8));
+    const panel = (name, title, all) => {
+      const rows = live[name] ?? [], keys = all.filter((k) => rows.some((r) => r[k] !== null && r[k] !== ""));
+      const columns = keys.map((k) => ({ title: k.replace("_", " "), number: rows.some((r) => typeof r[k] === "number") }));
+      return rows.length ? el("div", { class: "panel wide" }, el("h3", {}, title), scroll(title, table(null, columns, rows.map((r) => keys.map((k) => text(k, r[k])))))) : null;
+    };
+    const words = { true: "a session runs", false: "no session runs" }[live.running] ?? "";
+    put(this.live, el("section", { "aria-label": "Live" }, el("div", { class: "section-head" }, el("h2", {}, "Live"), el("span", {}, words)),
+      live.why ? el("p", { class: "trouble" }, live.why) : null,
+      el("div", { class: "figures" },
+        panel("books", "Positions and books", ["symbol", "position", "entry_price", "stop", "target", "equity", "cash", "trades", "bar"]),
+        panel("events", "Newest events of the session", ["at", "symbol", "kind", "answer", "text"]),
+        panel("intents", "Newest intents", ["decided", "symbol", "position", "stop", "target", "status"]),
+        panel("trades", "Newest trades", ["entry", "exit", "symbol", "units", "entry_price", "exit_price", "result", "reason"]))));
   }
 
   // Charts
