@@ -21,10 +21,10 @@ SCRATCH := $(or $(TMPDIR),$(shell [ -w /dev/shm ] && df -Pk /dev/shm | awk 'NR =
 HOME_OF = $(DESTDIR)$(PREFIX)/lib/tradewind
 
 SOURCES = find src test bench fuzz -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh'
-# TSan runs what may use threads: everything but these, and but whole runs of the command that take it minutes (cli_card,
-# characteristics, version): the threads of a run are those of test_cli, test_use and test_stream. It needs address
+# TSan leaves out tests without threads, and whole runs of the command that take it minutes: the threads of a run are those
+# of test_cli, test_use and test_stream, those of a live session in test_live and test_live_agent. It needs address
 # randomisation off on newer kernels.
-TSAN_SKIP = test_(arena|characteristics|cli_card|config|err|file|json|rng|rows|rows_fold|term|version)$$
+TSAN_SKIP = test_(arena|characteristics|cli_card|compare|config|err|file|json|kept|live_days|live_trouble|m4|report_cli|rng|rows|rows_fold|term|version)$$
 NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 # $(call build,FOLDER,OPTIONS,TARGET): configures and builds; everything where no target is named. Without CARDS a folder
