@@ -367,7 +367,7 @@ static void tell_hook(const walk *w, hook_event k, const char *text) {
     hook_free(h);
 }
 
-// Of more shards than folds some have nothing to do.
+// Some shards have nothing to do where there are more of them than folds.
 static void tell_idle(const walk *w) {
     char line[LINE_ROOM];
     int64_t made = 0;

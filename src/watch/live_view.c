@@ -90,7 +90,7 @@ static json_t *read_parts(const live_view *v, sqlite3 *file) {
     return all;
 }
 
-// What a whole image shows; NULL where there are no tables yet.
+// Everything that a whole image shows; NULL where there are no tables yet.
 static json_t *read_image(const live_view *v) {
     sqlite3 *file = image_file(v->image);
     err why = {0};

@@ -8,8 +8,7 @@
 
 typedef struct live_view live_view;
 
-// Of the state that a session of this directory keeps where it is not told otherwise: DIR/live.db. It need not be
-// there.
+// Follows DIR/live.db, where a session keeps its state unless it is told otherwise. It need not be there.
 live_view *live_view_new(const char *dir);
 void live_view_free(live_view *v);
 

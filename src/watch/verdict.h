@@ -55,7 +55,7 @@ typedef struct {
     double bytes, share;
 } verdict_limit;
 
-// Of a card, or of the host where the run computes on the CPU. `config` may be NULL.
+// The card's, or the host's where the run computes on the CPU. `config` may be NULL.
 verdict_limit verdict_limit_read(const char *config, bool card);
 
 // The limit in bytes on a device of so many, NaN: not known; NaN where there is no limit.

@@ -294,7 +294,7 @@ static void it_is_stopped_and_cleared(void **state) {
     walk_put("b.csv", N, SPAN, 5);
 }
 
-// What `watch` shows of a session is what `live --status` does, without a lock, while one runs and behind it.
+// `watch` shows of a session what `live --status` does, without a lock, while one runs and behind it.
 static void a_watcher_sees_it(void **state) {
     (void)state;
     static const char *const parts[] = {"books", "intents", "trades", "events"};

@@ -43,7 +43,7 @@ static void a_line_is_whole_or_not_there(void **state) {
     intents_close(&to);
 }
 
-// What a kill leaves where a line lies across two pages.
+// A kill leaves half a line where it lies across two pages.
 static void a_torn_line_is_cut_off(void **state) {
     (void)state;
     err e = {0};
