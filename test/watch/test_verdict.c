@@ -96,7 +96,8 @@ static void memory_is_compared_with_what_is_nearer(void **state) {
     says(verdict_memory(&f), VERDICT_POOR, "1000 MB beyond the limit");
 }
 
-// Of a card a number of GB or a share, of which no more counts than there is; of a run on the CPU that of the host.
+// A card has a number of GB or a share, of which no more counts than there is; a run on the CPU has the limit of the
+// host.
 static void limits_are_those_of_the_device(void **state) {
     (void)state;
     static const char both[] = "gpu_optimization:\n  max_memory_gb: 2\n  max_host_memory_gb: 1\n";
