@@ -1,0 +1,60 @@
+// Grids of blocks of warps, as a card runs them: each warp by itself, from one barrier to the next.
+#ifndef TRADEWIND_TEST_CARD_GRID_H
+#define TRADEWIND_TEST_CARD_GRID_H
+
+#include "card/ptx.h"
+
+typedef struct {
+    unsigned x, y, z;
+} extent3;
+
+// A call of a function by a warp: its registers, and each lane's memory.
+typedef struct frame {
+    const function *f;
+    struct frame *up;
+    uint8_t *rows;
+    uint8_t *lanes; // [WARP][lane_bytes]: parameters
+    uint8_t *local; // [WARP][local_bytes]
+    uint32_t carry;
+} frame;
+
+typedef struct {
+    uint8_t *to;
+    const uint8_t *from;
+    int bytes, filled;
+} pending_copy;
+
+typedef struct block block;
+
+struct warp {
+    frame *now;
+    block *block;
+    const insn *at;
+    pending_copy *copies; // in order; of groups that were committed, and then of the open one
+    int copy_count;
+    int groups[64], group_count; // copies up to the end of each committed group
+};
+
+// What a kernel may touch: false where the bytes are no memory of the card's.
+typedef bool grid_owns(const void *at, size_t bytes);
+
+typedef struct {
+    const function *f;
+    extent3 grid, block;
+    size_t shared;
+    const uint8_t *args;
+    grid_owns *owns;
+} grid_call;
+
+typedef enum { GRID_DONE, GRID_BAD_ADDRESS, GRID_MISALIGNED, GRID_TRAP, GRID_STUCK } grid_end;
+
+// Runs all blocks. An end that is not GRID_DONE has been told on stderr, with the kernel and the line of its PTX.
+grid_end grid_run(const grid_call *c);
+
+// For operations (test/card/lanes.c): a lane's memory at an instruction's address; ends the grid where it is not its
+// own.
+void *grid_reach(warp *w, const insn *i, int lane, int address);
+int64_t grid_base(warp *w, int space, int lane);
+void grid_fault(warp *w, grid_end end, int lane, const char *what);
+
+#endif
