@@ -109,6 +109,7 @@ static void mistakes_are_told(void **state) {
     complains(RUN("runs", "missing"), "missing: cannot be read: .*");
     mkdir("empty", 0777);
     complains(RUN("runs", "empty"), "empty: no runs found in it");
+    complains(RUN("runs", "empty", "--filter", "train.seed=1"), "empty: no runs found in it");
     complains(RUN("inspect", "empty"), "empty: is no run's directory; .*");
 }
 
