@@ -210,6 +210,7 @@ bool agent_predict_command(const cli_options *o, const char *path, err *e) {
         .version = TRADEWIND_VERSION};
     if (!use_latest(o, &ask.latest, e) || !ask_devices(o, &ask.devices, e) || !trained_agent_open(&t, &ask, e))
         return false;
+    use_tell_agent(&t.task, o);
     bool ok = has_data(&t, e) && (!path || has_place(&t, path, e)) && agent_answers_make(&a, &t, ask.latest, e) &&
               (!path || write_file(&a, path, e));
     if (ok && !path && !o->quiet) tell_notes(o, &a, o->json ? stderr : stdout);
