@@ -105,9 +105,17 @@ static void other_names_are_told(void **state) {
     take_of(&d, "B", 0);
     take_of(&d, "A", 0);
     assert_string_equal(d.log, "");
-    for (int n = 1; n < 40; n++) take_of(&d, "A", n);
+    take_of(&d, "A", 1);
+    assert_string_equal(d.log, "unwanted 0");
+    for (int n = 2; n < 40; n++) take_of(&d, "A", n);
     end_feed(&d);
     came(&d, "unwanted 0, end 0");
+    desk_open(&d, false, false);
+    for (int k = 0; k < 16; k++) {
+        assert_string_equal(d.log, "");
+        take_of(&d, (const char[]){(char)('a' + k), 0}, 0);
+    }
+    came(&d, "unwanted 0");
     desk_open(&d, false, false);
     take_of(&d, "A", 0);
     end_feed(&d);
