@@ -231,7 +231,8 @@ async function followsBacktests(browser, url) {
   const before = await panel.locator("table.statistics").textContent();
   execFileSync(tradewind, ["backtest", "runs/traded", "-q", "account.cash=54321"], { cwd: `${directory}/..`, stdio: "ignore" });
   await becomes(page, "a later backtest is shown", (was) => document.querySelector('section[aria-label="Backtest"] table.statistics').textContent !== was, before);
-  check((await page.locator('[data-chart="equity"]').count()) === 1, "a later backtest has two charts of the equity");
+  check((await chartOf(page, "equity").count()) === 1, "a later backtest has two charts of the equity");
+  await chartOf(page, "equity").scrollIntoViewIfNeeded();
   await becomes(page, "the equity of the later backtest is drawn", pointsOf, "equity");
   await page.close();
 }
