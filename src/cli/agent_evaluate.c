@@ -177,6 +177,7 @@ bool agent_evaluate_command(const cli_options *o, err *e) {
         .data = cli_given(o, "--data"),
         .version = TRADEWIND_VERSION};
     if (!takes_options(o, e) || !ask_devices(o, &ask.devices, e) || !trained_agent_open(&t, &ask, e)) return false;
+    use_tell_agent(&t.task, o);
     bool ok = t.actor ? evaluate_market(&t, o, e) : evaluate_episodes(&t, o, e);
     trained_agent_close(&t);
     return ok;

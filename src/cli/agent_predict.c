@@ -98,7 +98,8 @@ static void tell_pass(const agent_answers *a, FILE *out) {
 
 // The screen
 
-static json_t *answer_json(const agent_answers *a, const struct agent_answer *x) {
+static json_t *answer_json(const agent_answers *a, int64_t i) {
+    const struct agent_answer *x = &a->item[i];
     char open[32], close[32];
     json_t *j = json_pack("{s:s, s:s, s:f}", "open_time", when_moment_text(open, sizeof open, x->bar.time),
         "close_time", when_moment_text(close, sizeof close, x->bar.end), "close", x->bar.close);
@@ -118,6 +119,7 @@ static json_t *answer_json(const agent_answers *a, const struct agent_answer *x)
                      (double)x->is->equity / 1e8));
     bool same;
     json_object_set_new(j, "pass_from", json_string(when_moment_text(open, sizeof open, pass_begin(a, &same))));
+    if (agent_answers_trained_on(a, i)) json_object_set_new(j, "trained_on", json_true());
     json_t *late = age_late(a->data, a->data->panel ? x->series : 0);
     if (late) json_object_set_new(j, "stale", late);
     return j;
@@ -139,7 +141,7 @@ static void print_answer(const agent_answers *a, const struct agent_answer *x) {
 static void print_answers(const agent_answers *a, bool json) {
     for (int64_t i = 0; i < a->count; i++) {
         if (json)
-            json_line(stdout, answer_json(a, &a->item[i]));
+            json_line(stdout, answer_json(a, i));
         else
             print_answer(a, &a->item[i]);
     }
@@ -210,6 +212,7 @@ bool agent_predict_command(const cli_options *o, const char *path, err *e) {
         .version = TRADEWIND_VERSION};
     if (!use_latest(o, &ask.latest, e) || !ask_devices(o, &ask.devices, e) || !trained_agent_open(&t, &ask, e))
         return false;
+    use_tell_agent(&t.task, o);
     bool ok = has_data(&t, e) && (!path || has_place(&t, path, e)) && agent_answers_make(&a, &t, ask.latest, e) &&
               (!path || write_file(&a, path, e));
     if (ok && !path && !o->quiet) tell_notes(o, &a, o->json ? stderr : stdout);

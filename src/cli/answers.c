@@ -205,6 +205,7 @@ static json_t *answer_json(const answers *a, int64_t i, const bar *b) {
     if (!a->choice && answers_known(a, i)) json_object_set_new(j, "target", targets_json(a, i));
     json_object_set_new(j, a->choice ? "probability" : "forecast", all);
     if (a->signal && !isnan(a->signal[i])) json_object_set_new(j, "signal", json_integer((json_int_t)a->signal[i]));
+    if (answers_trained_on(a, i)) json_object_set_new(j, "trained_on", json_true());
     json_t *late = answers_late(a, a->data->panel ? dataset_panel_of(a->data, a->sample[i]) : 0);
     if (late) json_object_set_new(j, "stale", late);
     return j;

@@ -268,6 +268,7 @@ static bool evaluate_test(trained *t, const char *path, const cli_options *o, er
 
 static bool run(const cli_options *o, err *e) {
     trained t;
+    static const char *const unread[] = {"account.", "signal.", "live.", "report.", NULL};
     const char *test = cli_given(o, "--test"), *part = cli_given(o, "--part");
     if (o->words && trained_is_agent(o->word[0])) return agent_evaluate_command(o, e);
     if (!test && part && strcmp(part, "future") == 0)
@@ -276,7 +277,7 @@ static bool run(const cli_options *o, err *e) {
     if (cli_given(o, "--importance") && (test || (part && strcmp(part, "validation") != 0)))
         return err_input(e, "--importance: is measured on validation; leave --part and --test out");
     if (!use_open(&t, o, e)) return false;
-    use_tell(&t, o);
+    use_tell(&t, o, "evaluate", unread);
     bool ok = test ? evaluate_test(&t, test, o, e) : evaluate_part(&t, o, e);
     trained_close(&t);
     return ok;

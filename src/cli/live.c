@@ -316,8 +316,8 @@ static bool run_session(live *v, err *e) {
 }
 
 // A program that carries intents out may have been told to be flat, behind the books, as they could not be written.
-static void tell_flat_elsewhere(live *v) {
-    char text[240];
+static void undo_flat_elsewhere(live *v) {
+    char text[280];
     for (int k = 0; v->exec.path && k < session_count(v->session); k++) {
         session_view view = session_at(v->session, k);
         journal_intent newest;
@@ -328,9 +328,9 @@ static void tell_flat_elsewhere(live *v) {
         if (!intents_newest(v->exec.path, view.symbol, &id, &position) || id <= newest.id || position != 0) continue;
         snprintf(text, sizeof text,
             "%.80s ends with a flat position, given when the books could not be written; they hold %.8g units, which "
-            "are "
-            "asked for again with the next intent",
+            "are asked for again with the next bar that is decided on",
             v->exec.path, units / 1e8);
+        session_ask_again(v->session, k, id);
         live_show_event(
             v->o, &(live_event){view.symbol, view.time, "exec", limits_answer_key(LIMITS_FLAT), text}, &v->bar);
     }
@@ -344,7 +344,7 @@ static bool begin(live *v, err *e) {
     bool bar = t == TURN_GOT && (ev.kind == FEED_BAR || ev.span);
     if (!session_begin(v->session, bar ? ev.bar.time : INT64_MAX, e)) return false;
     live_show_begin(v->o, v->session, &v->as, v->from, v->feeds, t == TURN_GOT && ev.history);
-    tell_flat_elsewhere(v);
+    undo_flat_elsewhere(v);
     if (!search(v, e)) return false;
     // Targets are told at once, and with them the heartbeat: an advisor that hears nothing goes flat.
     return session_repeat(v->session, e) && none_lost(v, e) && put_targets(v, e) && (t != TURN_GOT || take(v, &ev, e));
@@ -362,10 +362,14 @@ static bool check_stopped(live *v, err *e) {
                v->state, v->state);
 }
 
-// The wish to be flat, with an id below that of any later close.
+// The wish to be flat, with an id below that of any later close, and above that of a position that was asked for again.
 static void give_flat(live *v, session_intent *newest) {
     err unused;
+    int64_t id;
+    double position;
     if (!newest->intent.id) return;
+    bool again = intents_newest(v->exec.path, newest->intent.symbol, &id, &position) && position != 0;
+    if (again && id > newest->intent.id) newest->intent.id = id;
     newest->intent.id++;
     newest->intent.order = (account_order){0};
     newest->intent.lots = 0;

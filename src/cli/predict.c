@@ -85,6 +85,7 @@ static bool check_path(const char *path, bool latest, err *e) {
 }
 
 static bool run(const cli_options *o, err *e) {
+    static const char *const unread[] = {"account.", "live.", "report.", NULL};
     const char *path = cli_given(o, "-o");
     bool latest = cli_given(o, "--latest") != NULL;
     trained t;
@@ -92,7 +93,7 @@ static bool run(const cli_options *o, err *e) {
     if (!check_path(path, latest, e)) return false;
     if (o->words && trained_is_agent(o->word[0])) return agent_predict_command(o, path, e);
     if (!use_open(&t, o, e)) return false;
-    use_tell(&t, o);
+    use_tell(&t, o, "predict", unread);
     bool ok = (!path || has_place(&t, path, e)) && answers_make(&a, &t, e);
     if (ok && path) ok = ends_with(path, ".npz") ? answers_write_npz(&a, path, e) : answers_write_csv(&a, path, e);
     if (ok && !path && !o->quiet) {

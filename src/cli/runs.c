@@ -300,10 +300,10 @@ static bool list(const cli_options *o, err *e) {
     if (!S_ISDIR(st.st_mode)) return err_input(e, "%s: is not a directory", dir);
     search(dir, 0, &f);
     if (f.failed) *e = f.why;
-    bool ok = !f.failed && print_found(o, &f, e);
+    bool ok = !f.failed && (f.count > 0 || err_input(e, "%s: no runs found in it", dir)) && print_found(o, &f, e);
     for (int i = 0; i < f.count; i++) free(f.dir[i]);
     free(f.dir);
-    return ok && (f.count > 0 || err_input(e, "%s: no runs found in it", dir));
+    return ok;
 }
 
 const cli_command cli_runs = {"runs", "[DIR]", "a table of the runs below a directory (default: runs)",

@@ -54,20 +54,49 @@ bool use_open(trained *t, const cli_options *o, err *e) {
 }
 
 typedef struct {
-    const trained *t;
+    const task_description *given;
+    const config *config;
     FILE *out;
 } teller;
 
-static void tell_key(void *arg, const told_key *k) {
-    const teller *to = arg;
-    if (task_key_given(&to->t->task, k->key)) show_key(k, to->out);
+// True for an override, by this name of the key or another one.
+static bool is_given(const teller *to, const char *key) {
+    bool is = task_key_given(to->given, key);
+    for (size_t i = 0; i < config_notes(to->config) && !is; i++) {
+        const config_note *n = config_note_at(to->config, i);
+        is = n->key && strcmp(n->key, key) == 0 && task_key_given(to->given, n->name);
+    }
+    return is;
 }
 
-void use_tell(const trained *t, const cli_options *o) {
-    teller to = {t, notes_to(o)};
+static void tell_key(void *arg, const told_key *k) {
+    const teller *to = arg;
+    if (is_given(to, k->key)) show_key(k, to->out);
+}
+
+// Overrides in sections that other commands read; the list of these ends with NULL.
+static void tell_sections(const teller *to, const char *command, const char *const *unread) {
+    char why[64], key[128];
+    snprintf(why, sizeof why, "%s does not read it", command);
+    for (int i = 0; i < to->given->override_count; i++) {
+        const char *word = to->given->overrides[i];
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(word, "="), word);
+        for (const char *const *each = unread; *each; each++)
+            if (strncmp(word, *each, strlen(*each)) == 0) show_key(&(told_key){key, why, true}, to->out);
+    }
+}
+
+void use_tell(const trained *t, const cli_options *o, const char *command, const char *const *unread) {
+    teller to = {&t->task.options.description, t->task.config, notes_to(o)};
     if (o->quiet) return;
     task_each_key(&t->task, tell_key, &to);
+    tell_sections(&to, command, unread);
     if (o->verbose) show_unchecked(&t->task, to.out);
+}
+
+void use_tell_agent(const agent_task *t, const cli_options *o) {
+    teller to = {&t->options.description, t->config, notes_to(o)};
+    if (!o->quiet) agent_task_each_key(t, tell_key, &to);
 }
 
 const char *use_part_note(const trained *t) {

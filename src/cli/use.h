@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "cli/cli.h"
+#include "task/agent.h"
 #include "task/trained.h"
 
 #include <stdio.h>
@@ -18,8 +19,11 @@ bool use_latest(const cli_options *o, int64_t *bars, err *e);
 const char *use_part_note(const trained *t);
 
 // Overrides that have no effect, a line each, and with -v a set that was too large to be checked; on stderr beside
-// JSON.
-void use_tell(const trained *t, const cli_options *o);
+// JSON. `unread` are the beginnings of keys that the command does not read, ended by NULL.
+void use_tell(const trained *t, const cli_options *o, const char *command, const char *const *unread);
+
+// Overrides that have no effect on a trained agent.
+void use_tell_agent(const agent_task *t, const cli_options *o);
 
 // Lines about data that may not be meant for the weights, and where samples lie in the time that the model was trained
 // on; the same in an object, the latter as their number.

@@ -108,7 +108,8 @@ bool scheme_make(const dataset *d, const scheme *s, scheme_folds *to, err *e) {
     scheme_work w = {.d = d, .s = s, .out = malloc((size_t)d->samples)};
     bool ok = w.out || err_run(e, "out of memory for %lld samples", (long long)d->samples);
     ok = ok && ruler_init(&w.ruler, d, e);
-    ok = ok && (s->kind == SCHEME_CPCV ? scheme_combine(&w, to, e) : scheme_walk(&w, to, e)) && any_left(to, e);
+    ok = ok && (s->kind == SCHEME_CPCV ? scheme_combine(&w, to, e) : scheme_walk(&w, to, e)) &&
+         (s->only || any_left(to, e));
     if (ok && leaks_planted.folds) leaks_planted.folds(d, to);
     ruler_done(&w.ruler);
     free(w.out);

@@ -27,17 +27,19 @@
 
 typedef enum { SCHEME_ROLLING, SCHEME_EXPANDING, SCHEME_CPCV } scheme_kind;
 
-enum { SCHEME_FOLDS_MOST = 10000, SCHEME_GROUPS_MOST = 32 };
+// Folds that are made, and number of the last one: those that are not kept are only counted.
+enum { SCHEME_FOLDS_MOST = 10000, SCHEME_NUMBER_MOST = 1000000, SCHEME_GROUPS_MOST = 32 };
 
 typedef struct {
     scheme_kind kind;
-    extent train, test;    // walk-forward; above 0, and only `train` may be a date
-    extent step;           // walk-forward; 0: as long as the test
-    extent validation;     // may be 0: none
-    int64_t purge;         // PURGE_LABELS, PURGE_WINDOWS, or moments
-    extent embargo;        // may be 0
-    int64_t folds;         // walk-forward: the newest so many are kept; 0: all
-    int groups, tests;     // combinatorial: 2 or more groups, of which 1 to groups - 1 are tested
+    extent train, test; // walk-forward; above 0, and only `train` may be a date
+    extent step;        // walk-forward; 0: as long as the test
+    extent validation;  // may be 0: none
+    int64_t purge;      // PURGE_LABELS, PURGE_WINDOWS, or moments
+    extent embargo;     // may be 0
+    int64_t folds;      // walk-forward: the newest so many are kept; 0: all
+    int64_t only;       // walk-forward: the fold of this number alone, from 1, also one that cannot be trained; 0: not
+    int groups, tests;  // combinatorial: 2 or more groups, of which 1 to groups - 1 are tested
     const int64_t *window; // bars of each stream's window
 } scheme;
 

@@ -46,10 +46,10 @@ static places places_of(const scheme_work *w, const layout *l, int64_t k) {
     return p;
 }
 
-// Folds whose test begins within the data, up to the first that ends with them; FOLDS_MOST + 1: more than that.
+// Folds whose test begins within the data, up to the first that ends with them; NUMBER_MOST + 1: more than that.
 static int64_t count_folds(const scheme_work *w, const layout *l) {
     int64_t k = 0;
-    for (; k <= SCHEME_FOLDS_MOST; k++) {
+    for (; k <= SCHEME_NUMBER_MOST; k++) {
         places p = places_of(w, l, k);
         if (p.validation.moment >= w->ruler.moments) return k;
         if (p.test.moment >= w->ruler.moments) return k + 1;
@@ -98,19 +98,34 @@ static bool too_short(const scheme_work *w, err *e) {
         when_text(to, sizeof to, d->time[d->samples - 1]), train, validation);
 }
 
+// The folds that are made: `first` and how many.
+static bool choose_folds(const scheme *s, scheme_folds *to, int64_t *first, err *e) {
+    bool some = s->folds && s->folds < to->all;
+    to->count = s->only ? 1 : some ? s->folds : to->all;
+    *first = s->only ? s->only - 1 : to->all - to->count;
+    if (to->all > SCHEME_NUMBER_MOST)
+        return err_input(e, "a walk of more than %d folds; use a longer step", SCHEME_NUMBER_MOST);
+    if (s->only > to->all)
+        return err_input(e, "there is no fold %lld; these data have %lld", (long long)s->only, (long long)to->all);
+    if (to->count > SCHEME_FOLDS_MOST)
+        return err_input(e,
+            "a walk of %lld folds, and %d are the most; use a longer step, or keep the newest alone (walk.folds)",
+            (long long)to->count, SCHEME_FOLDS_MOST);
+    return true;
+}
+
 bool scheme_walk(scheme_work *w, scheme_folds *to, err *e) {
     const scheme *s = w->s;
     CHECK(s->train.count && s->test.count > 0, "a walk without a span");
     layout l = layout_of(w);
     to->all = count_folds(w, &l);
     if (!to->all) return too_short(w, e);
-    if (to->all > SCHEME_FOLDS_MOST)
-        return err_input(e, "a walk of more than %d folds; use a longer step", SCHEME_FOLDS_MOST);
-    to->count = s->folds && s->folds < to->all ? s->folds : to->all;
+    int64_t first;
+    if (!choose_folds(s, to, &first, e)) return false;
     to->fold = calloc((size_t)to->count, sizeof *to->fold);
     if (!to->fold) return err_run(e, "out of memory for %lld folds", (long long)to->count);
     for (int64_t i = 0; i < to->count; i++) {
-        to->fold[i].number = to->all - to->count + i;
+        to->fold[i].number = first + i;
         if (!make_fold(w, &l, &to->fold[i], e)) return false;
     }
     return true;

@@ -6,8 +6,8 @@
 //
 // `position` is the number of lots that is wanted, not an order for the difference: carrying a line out twice changes
 // nothing. Ids rise, from one state to the next too (live/journal.h); a program that keeps the last id it has carried
-// out for a symbol passes over any line whose id is not larger. `repeat`: the line may have been written before. Prices
-// of 0: none. Times are UTC.
+// out for a symbol passes over any line whose id is not larger. `repeat`: the line, or one for the same position, may
+// have been written before. Prices of 0: none. Times are UTC.
 #ifndef TRADEWIND_LIVE_INTENTS_H
 #define TRADEWIND_LIVE_INTENTS_H
 

@@ -30,7 +30,8 @@ struct sequence {
     int last;             // found last
     feed_event event[EVENTS_MOST];
     int events, given;
-    int unwanted; // bars of other symbols before the first that is wanted
+    int unwanted;        // bars of other symbols before the first that is wanted; INT_MAX: that is settled
+    feed_event stranger; // the first of them
 };
 
 sequence *sequence_new(const sequence_rules *r) {
@@ -236,20 +237,31 @@ static void tell_ahead(sequence *s, const feed_event *ev, double now) {
 }
 
 // Bars of other symbols alone: a name that is written otherwise would be waited for in silence.
-static void tell_unwanted(sequence *s, const feed_event *ev, double now) {
-    enum { TOLD = 16 };
+static void tell_unwanted(sequence *s, double now) {
     const feed_options *o = s->rules.options;
     char wanted[FEED_LIST_ROOM];
-    bool by_name = o->wanted_count && (!o->span_count || !ev->span);
-    for (int i = 0; i < o->span_count && o->wanted_count; i++) by_name |= o->spans[i] == ev->span;
-    if (!by_name || s->unwanted >= TOLD || ++s->unwanted < TOLD) return;
     feed_list_wanted(wanted, sizeof wanted, o);
-    feed_event *n = note(s, ev, FEED_UNWANTED);
+    feed_event *n = note(s, &s->stranger, FEED_UNWANTED);
+    snprintf(n->text, sizeof n->text,
+        "bars of %.31s are passed over: %.79s %s wanted, and none has come yet; names must be equal",
+        *n->symbol ? n->symbol : "no name", wanted, o->wanted_count == 1 ? "is" : "are");
     n->symbol[0] = 0;
     n->span = 0;
     n->at = now;
-    snprintf(n->text, sizeof n->text, "bars of %.31s are passed over: %.99s is wanted, and none has come yet",
-        *ev->symbol ? ev->symbol : "no name", wanted);
+    s->unwanted = INT_MAX;
+}
+
+// A feed of several symbols has come round where the first of them comes again.
+static void take_unwanted(sequence *s, const feed_event *ev, double now) {
+    enum { MANY = 16 };
+    const feed_options *o = s->rules.options;
+    const feed_event *first = &s->stranger;
+    bool by_name = o->wanted_count && (!o->span_count || !ev->span);
+    for (int i = 0; i < o->span_count && o->wanted_count; i++) by_name |= o->spans[i] == ev->span;
+    if (!by_name || s->unwanted == INT_MAX) return;
+    if (!s->unwanted++) s->stranger = *ev;
+    bool again = first->span == ev->span && ev->bar.time > first->bar.time && strcmp(first->symbol, ev->symbol) == 0;
+    if (again || s->unwanted == MANY) tell_unwanted(s, now);
 }
 
 void sequence_take(sequence *s, const feed_raw *raw, double now) {
@@ -262,12 +274,14 @@ void sequence_take(sequence *s, const feed_raw *raw, double now) {
         return;
     }
     if (ev->kind != FEED_BAR) {
+        if (ev->kind == FEED_NOTE && ev->note == FEED_END && s->unwanted && s->unwanted != INT_MAX)
+            tell_unwanted(s, now);
         put(s, ev);
-        s->event[0].at = now;
+        s->event[s->events - 1].at = now;
         return;
     }
     if (!feed_wants(s->rules.options, ev->symbol, ev->span)) {
-        tell_unwanted(s, ev, now);
+        take_unwanted(s, ev, now);
         return;
     }
     s->unwanted = INT_MAX;

@@ -43,6 +43,10 @@ bool session_repeat(session *s, err *e) {
     return true;
 }
 
+void session_ask_again(session *s, int k, int64_t id) {
+    s->trader[k].astray = id;
+}
+
 // A bar of the feed without a symbol is of the only instrument, and so is any where the run knows none.
 static int trader_of(const session *s, const char *symbol) {
     if (s->traders == 1 && (!*symbol || !s->trader[0].symbol[0])) return 0;

@@ -89,6 +89,11 @@ bool session_tell_known(session *s, live_feed *f, err *e);
 // Gives the newest intent of each instrument again, where it may not have been carried out.
 bool session_repeat(session *s, err *e);
 
+// Another program was told by the line `id`, which the journal has not, to hold nothing of an instrument. What the
+// books hold of it behind the next bar that is decided on, and that no limit holds back, is given again: by an intent
+// with an id of its own, which is not in the journal either.
+void session_ask_again(session *s, int k, int64_t id);
+
 // Takes an event of the feed. False where the session cannot go on: the journal failed (nothing of the event is kept),
 // or the account overflowed.
 bool session_take(session *s, const feed_event *ev, err *e);

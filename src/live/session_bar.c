@@ -265,6 +265,31 @@ static bool take_unanswered(session *s, deal *d, err *e) {
     return !s->agent || is_ruined(s, d) || session_show_agent(s, d->k, d->ev->bar.end, e);
 }
 
+// The intent of an order that was decided at the close of a bar, without its id.
+static journal_intent intent_of(const session *s, const deal *d, account_order o) {
+    const trader *t = d->t;
+    int64_t end = d->ev->bar.end;
+    journal_intent i = {.time = end,
+        .until = end + s->span[0],
+        .order = o,
+        .lots = (int64_t)account_round((account_wide)o.units * ACCOUNT_ONE, t->books.replay.rules.contract),
+        .price = t->books.rows.close[1]};
+    strcpy(i.symbol, t->symbol);
+    return i;
+}
+
+// A program that was told to be flat behind the books is asked again for what they hold, once somebody may trade on it.
+static void ask_again(session *s, const deal *d) {
+    trader *t = d->t;
+    const account *a = &t->books.replay.books;
+    bool decided = d->out.kind == DECISION_MADE || d->out.kind == DECISION_HELD;
+    if (!t->astray || (a->units && (!decided || d->verdict.answer >= LIMITS_SKIP))) return;
+    session_intent i = {intent_of(s, d, session_keep_position(a)), true};
+    i.intent.id = i.intent.time > t->astray ? i.intent.time : t->astray + 1;
+    t->astray = 0;
+    if (a->units && s->listener.intent) s->listener.intent(s->listener.arg, &i);
+}
+
 static void order(session *s, deal *d) {
     trader *t = d->t;
     const account *a = &t->books.replay.books;
@@ -273,13 +298,7 @@ static void order(session *s, deal *d) {
     t->has_order = d->out.changes = follow_changes(a, &d->next);
     if (!d->out.changes && !d->closes_day) return;
     t->order = d->next;
-    const account_rules *r = &t->books.replay.rules;
-    d->intent = (journal_intent){.time = b->end,
-        .until = b->end + s->span[0],
-        .order = d->next,
-        .lots = (int64_t)account_round((account_wide)d->next.units * ACCOUNT_ONE, r->contract),
-        .price = t->books.rows.close[1]};
-    strcpy(d->intent.symbol, t->symbol);
+    d->intent = intent_of(s, d, d->next);
     d->intent.id = journal_put_intent(s->journal, &d->intent);
     if (!t->has_order) journal_put_filled(s->journal, t->symbol, b->time, false); // paper books are there already
     s->tally.intents++;
@@ -339,7 +358,11 @@ bool session_bar(session *s, int k, const feed_event *ev, err *e) {
     count(s, &d);
     d.t->kept = true;
     d.t->unsent = 0;
-    if (!d.intent.id) return true;
+    if (!d.intent.id) {
+        ask_again(s, &d);
+        return true;
+    }
+    d.t->astray = 0;
     session_give(s, k, &(session_intent){d.intent, false});
     return true;
 }

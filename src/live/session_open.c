@@ -62,13 +62,14 @@ static bool check_frames(const session *s, const dataset *d, err *e) {
 
 // A rehearsal is compared with a backtest, which knows no limits but those that somebody asked for.
 static void lift_limits(session *s, const task *t) {
+    const task_description *given = &t->options.description;
     limits *l = &s->limits;
-    if (!task_key_given(t, "live.max_exposure")) l->max_exposure = 0;
-    if (!task_key_given(t, "live.max_day_loss")) l->max_day_loss = 0;
-    if (!task_key_given(t, "live.max_loss")) l->max_loss = 0;
-    if (!task_key_given(t, "live.max_orders")) l->max_orders = 0;
-    if (!task_key_given(t, "live.outside_share")) l->outside_share = 1;
-    if (!task_key_given(t, "live.answer.instrument")) l->answer[LIMIT_INSTRUMENT] = LIMITS_NOTE;
+    if (!task_key_given(given, "live.max_exposure")) l->max_exposure = 0;
+    if (!task_key_given(given, "live.max_day_loss")) l->max_day_loss = 0;
+    if (!task_key_given(given, "live.max_loss")) l->max_loss = 0;
+    if (!task_key_given(given, "live.max_orders")) l->max_orders = 0;
+    if (!task_key_given(given, "live.outside_share")) l->outside_share = 1;
+    if (!task_key_given(given, "live.answer.instrument")) l->answer[LIMIT_INSTRUMENT] = LIMITS_NOTE;
 }
 
 static char *copy_text(const char *text) {

@@ -28,6 +28,7 @@ typedef struct {
     int64_t taken;         // open of the newest bar that an earlier process took; INT64_MIN: none
     int64_t unsaved;       // bars since the last state
     int64_t unsent;        // intent to be noted as sent with the next bar; 0: none
+    int64_t astray;        // id of the line that told another program to be flat behind the books; 0: none
     bool waits;            // for a coarser bar
     feed_event waiting;
     int64_t closed[FRAMES_MOST]; // end of the newest coarser bar, and the open of the first finest bar behind it

@@ -31,10 +31,14 @@ static void take(agent_answers *a, const play_bar *is) {
 }
 
 // Bars are known when they close.
+bool agent_answers_trained_on(const agent_answers *a, int64_t i) {
+    return a->notes.trained_on >= 0 && data_notes_in_training(&a->notes, a->item[i].bar.end);
+}
+
 static void count_trained_on(agent_answers *a) {
-    if (a->notes.trained_on < 0) return;
-    a->notes.trained_on = 0;
-    for (int64_t i = 0; i < a->count; i++) a->notes.trained_on += data_notes_in_training(&a->notes, a->item[i].bar.end);
+    int64_t n = 0;
+    for (int64_t i = 0; i < a->count; i++) n += agent_answers_trained_on(a, i);
+    if (a->notes.trained_on >= 0) a->notes.trained_on = n;
 }
 
 bool agent_answers_make(agent_answers *a, trained_agent *t, int64_t latest, err *e) {

@@ -29,6 +29,9 @@ extern const char *const agent_choice_names[PLAY_CHOICES];
 // Plays the pass. `latest`: so many of the newest bars of each instrument; 0: all. On failure `a` is empty.
 bool agent_answers_make(agent_answers *a, trained_agent *t, int64_t latest, err *e);
 
+// True where the bar of an answer closed in the time that the agent was trained on, as far as that is known.
+bool agent_answers_trained_on(const agent_answers *a, int64_t i);
+
 // Safe to call twice.
 void agent_answers_done(agent_answers *a);
 

@@ -59,8 +59,7 @@ static bool make_agent(fit *f, err *e) {
 static bool open_run(fit *f, err *e) {
     const agent_task *t = &f->task;
     const char *dir = t->settings.dir;
-    bool there = t->options.resume || (t->options.restart && !run_has_weights(dir));
-    f->run = there ? run_resume(dir, e) : run_begin(dir, e);
+    f->run = fit_stays(&t->options, dir) ? run_resume(dir, e) : run_begin(dir, e);
     if (!f->run) return false;
     f->log = run_log(f->run);
     f->keeper = agent_keeper_new(&(agent_keeper_options){

@@ -87,6 +87,11 @@ bool answers_known(const answers *a, int64_t i) {
     return !a->future && (!a->data->known || a->data->known[a->sample[i]]);
 }
 
+bool answers_trained_on(const answers *a, int64_t i) {
+    const data_notes *n = &a->t->notes;
+    return n->trained_on > 0 && data_notes_in_training(n, a->data->time[a->sample[i]]);
+}
+
 // The file
 
 static bool write_times(npz_writer *w, const answers *a, err *e) {

@@ -26,6 +26,9 @@ void answers_done(answers *a);
 // False where the label or the targets of an answer are not known.
 bool answers_known(const answers *a, int64_t i);
 
+// True where the sample of an answer lies in the time that the weights were trained on, as far as that is known.
+bool answers_trained_on(const answers *a, int64_t i);
+
 // Writes the answers as an .npz. The file appears whole or not at all.
 bool answers_write_npz(const answers *a, const char *path, err *e);
 

@@ -97,7 +97,8 @@ static bool is_other_name(const told_key *k) {
 }
 
 bool backtest_work_unused(const task *t, const told_key *k) {
-    return task_key_given(t, k->key) && (!is_other_name(k) || is_trained(k->text + sizeof read_as - 1));
+    return task_key_given(&t->options.description, k->key) &&
+           (!is_other_name(k) || is_trained(k->text + sizeof read_as - 1));
 }
 
 static void note_unused(void *arg, const told_key *k) {

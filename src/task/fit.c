@@ -191,8 +191,7 @@ static void log_task(const fit *f) {
 static bool open_run(fit *f, err *e) {
     const task *t = f->task;
     bool resume = t->options.resume;
-    bool there = resume || (t->options.restart && !run_has_weights(t->settings.dir));
-    f->run = there ? run_resume(t->settings.dir, e) : run_begin(t->settings.dir, e);
+    f->run = fit_stays(&t->options, t->settings.dir) ? run_resume(t->settings.dir, e) : run_begin(t->settings.dir, e);
     if (!f->run) return false;
     f->log = run_log(f->run);
     f->keeper = keeper_new(&(keeper_options){.run = f->run,

@@ -12,6 +12,9 @@ bool task_fit(const task_options *o, err *e);
 // fold, begins anew where it cannot.
 bool fit_can_go_on(const char *dir);
 
+// True where a run goes on in its directory, be it from its beginning; otherwise what is there is set aside.
+bool fit_stays(const task_options *o, const char *dir);
+
 // A member of an ensemble, of which a run is one.
 typedef struct {
     const char *dir;    // of the ensemble

@@ -67,7 +67,7 @@ static bool train_member(const ensemble *en, bool *stopped, err *e) {
     if (ok) {
         err why = {0};
         by.o.resume = en->o->resume && members_begun(by.dir, &why);
-        by.o.restart = en->o->resume && run_has_no_checkpoint(by.dir);
+        by.o.restart = by.o.repeats = en->o->resume && run_has_no_checkpoint(by.dir);
         if (why.kind == ERR_RUN) *e = why;
         ok = why.kind != ERR_RUN;
         bool done = false;

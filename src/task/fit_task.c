@@ -45,6 +45,10 @@ bool fit_can_go_on(const char *dir) {
     return saved && (run_is(dir) || run_was_in(dir));
 }
 
+bool fit_stays(const task_options *o, const char *dir) {
+    return o->resume || (o->restart && (o->repeats || !run_has_weights(dir)));
+}
+
 bool fit_prepare(fit_orders *f, const task_options *o, err *e) {
     task *described = &f->described;
     task_options *as = &f->options;
@@ -63,7 +67,7 @@ bool fit_prepare(fit_orders *f, const task_options *o, err *e) {
         as->resume = false;
         as->restart = true;
     }
-    bool stays = as->resume || (as->restart && !run_has_weights(dir)), ok = stays || keeps_inputs(described, e);
+    bool stays = fit_stays(as, dir), ok = stays || keeps_inputs(described, e);
     if (ok && stays) ok = is_no_walk(dir, e);
     if (members) ok = err_input(e, "%s: holds an ensemble of %d; set train.ensemble=%d", dir, members, members);
     if (!ok) task_close(described);

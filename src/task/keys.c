@@ -45,6 +45,7 @@ void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), voi
         .fp16 = t->precision == PRECISION_FP16,
         .host = t->job.host,
         .tunes = t->options.untuned,
+        .trained = t->options.trained,
         .complete = is_complete(&t->options.description)};
     unused_each(&about, tell_unused, &u);
 }
@@ -57,12 +58,12 @@ void agent_task_each_key(const agent_task *t, void (*use)(void *arg, const told_
         .data = t->world.open ? t->world.task.data : NULL,
         .model = &t->model,
         .card = !t->device->host_memory,
+        .trained = t->options.trained,
         .complete = is_complete(&t->options.description)};
     unused_each(&about, tell_unused, &u);
 }
 
-bool task_key_given(const task *t, const char *key) {
-    const task_description *d = &t->options.description;
+bool task_key_given(const task_description *d, const char *key) {
     for (int i = 0; i < d->override_count; i++) {
         size_t n = strcspn(d->overrides[i], "=");
         if (strncmp(key, d->overrides[i], n) == 0 && (!key[n] || key[n] == '.')) return true;

@@ -18,6 +18,6 @@ void task_each_key(const task *t, void (*use)(void *arg, const told_key *k), voi
 void agent_task_each_key(const agent_task *t, void (*use)(void *arg, const told_key *k), void *arg);
 
 // True where the user has overridden a key, or the section that it is in.
-bool task_key_given(const task *t, const char *key);
+bool task_key_given(const task_description *d, const char *key);
 
 #endif

@@ -27,6 +27,7 @@ typedef struct {
     const char *version; // of the program: what was tuned holds for one
     bool resume;         // the run in run.dir goes on: its batch and split stay
     bool restart;        // it goes on from its beginning, as it has no checkpoint; where it has weights it is set aside
+    bool repeats;        // with `restart`: what was there is of this very description, so that its weights are replaced
     bool untuned;        // what was tuned is not asked for: the planner alone chooses, for BATCH_USUAL where it is open
     bool trained;        // weights are to be used, not trained: what the model gives can be read (job_keep_logits)
     const safetensors *saved; // these weights, whose scales and contract hold; NULL: none

@@ -297,6 +297,7 @@ static void order_fold(walk *w, int i) {
     o->place = walk_plan_room(&w->plan);
     o->market = walk_plan_market(&w->plan);
     o->resume = (w->goes_on || w->w->shards) && fit_can_go_on(w->work[i].dir);
+    o->repeats = true;
     if (w->seeds == 1) return;
     walk_seeds_init(&w->shared[i], o, w->seeds);
     for (int k = 0; k < w->seeds; k++) {

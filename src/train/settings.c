@@ -28,7 +28,9 @@ static const config_key data_keys[] = {
     {"data.synthetic.strength", CONFIG_REAL, "1.5", 0, 100, NULL, "planted signal against noise", FIXED | UNTUNED},
     {"data.bars.*", CONFIG_TEXT, NULL, 0, 0, NULL,
         "in place of a set: bar files by stream, as {fast: FILE}; the finest is the clock", FREE | TUNED | PATH},
-    {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL, "the same of several instruments: by symbol, then by stream",
+    {"data.bars.*.*", CONFIG_TEXT, NULL, 0, 0, NULL,
+        "the same of several instruments: by symbol, then by stream; for symbols with a dot, `import --symbol` and "
+        "data.set",
         FREE | TUNED | PATH},
     {"data.frames", CONFIG_LIST, NULL, 0, 0, NULL, "bars: coarser streams made of the finest, such as 1h",
         FIXED | TUNED},

@@ -288,14 +288,29 @@ static const struct {
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
+static bool fits(const char *rule, const char *path) {
+    size_t n = strlen(rule);
+    return rule[n - 1] == '*' ? strncmp(rule, path, n - 1) == 0 : strcmp(rule, path) == 0;
+}
+
 static int rule_of(const char *path) {
     int i = 0;
-    for (; i < RULES; i++) {
-        size_t n = strlen(rules[i].path);
-        bool wild = rules[i].path[n - 1] == '*';
-        if (wild ? strncmp(rules[i].path, path, n - 1) == 0 : strcmp(rules[i].path, path) == 0) break;
-    }
+    while (i < RULES && !fits(rules[i].path, path)) i++;
     return i;
+}
+
+// Keys of the training alone: nothing else follows from them, once there are weights.
+static bool is_of_training(const char *path) {
+    static const char *const all[] = {"train.epochs", "train.steps", "train.patience", "train.metric",
+        "train.optimizer*", "train.schedule*", "train.clip_norm", "train.ensemble", "train.checkpoint_every",
+        "train.checkpoint_minutes", "train.keep_checkpoints", "train.init_from", "agent.total_timesteps",
+        "agent.n_epochs", "agent.gamma", "agent.gae_lambda", "agent.learning_rate*", "agent.clip_range*",
+        "agent.ent_coef*", "agent.target_kl*", "agent.vf_coef", "agent.max_grad_norm", "agent.entropy_bound",
+        "agent.value_loss_bound", "agent.normalize_advantage", "agent.normalize_reward", "agent.evaluate_every",
+        "run.dir", "run.tags", "on_event.*"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (fits(all[i], path)) return true;
+    return false;
 }
 
 bool unused_knows(const char *path) {
@@ -316,6 +331,7 @@ static void look_at(void *arg, const char *path) {
     const unused_about *a = t->about;
     if (a->complete && config_is_usual(a->config, path)) return;
     const char *why = agent_given(a->config) ? agent_unread(a->config, path) : NULL;
+    if (!why && a->trained && is_of_training(path)) why = "is of training, and these weights are trained";
     if (!why && rules[i].why) why = rules[i].why(a, path, text);
     if (why) t->tell(t->arg, path, why);
 }

@@ -14,6 +14,7 @@ typedef struct {
     bool fp16;     // in fp16
     bool host;     // batches come from the host
     bool tunes;    // it is tuned, not trained
+    bool trained;  // weights that are there are used, not trained
     bool complete; // the description was completed by the program: values as usual are not the user's
 } unused_about;
 

@@ -24,7 +24,7 @@ static const config_key keys[] = {
     {"walk.jobs", CONFIG_INT, "auto", 1, 1000, "auto", "folds that run side by side; auto: as many as fit", FREE},
     {"walk.importance", CONFIG_BOOL, "false", 0, 0, NULL,
         "importance of columns is measured on each fold's validation, an evaluation a column", FREE},
-    {"walk.fold", CONFIG_INT, NULL, 1, SCHEME_FOLDS_MOST, NULL,
+    {"walk.fold", CONFIG_INT, NULL, 1, SCHEME_NUMBER_MOST, NULL,
         "train: the fold of this number as a run of its own, as walk trains it", FIXED},
 };
 
@@ -80,10 +80,12 @@ bool walk_given(const config *c) {
 bool walk_split(const walk_settings *w, const dataset *d, const int64_t *window, split *s, err *e) {
     scheme as = w->scheme;
     scheme_folds all;
+    bool combines = as.kind == SCHEME_CPCV;
     as.folds = 0;
+    as.only = combines ? 0 : w->fold;
     as.window = window;
     if (!scheme_make(d, &as, &all, e)) return false;
-    const scheme_fold *f = w->fold <= all.count ? &all.fold[w->fold - 1] : NULL;
+    const scheme_fold *f = !combines ? all.fold : w->fold <= all.count ? &all.fold[w->fold - 1] : NULL;
     bool ok = f && !f->why[0];
     if (ok) *s = f->parts;
     if (!f) err_input(e, "there is no fold %lld; these data have %lld", (long long)w->fold, (long long)all.count);

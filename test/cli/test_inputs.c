@@ -334,6 +334,9 @@ static void symbols_with_dots_have_a_way(void **state) {
     (void)state;
     put_text("run.yaml", "data: {bars: {XAUUSD.m: {fast: bars.csv}}}\nrun: {dir: made}\n");
     complains(RUN("plan", "run.yaml"), ".*data\\.bars: a key has a dot in it; .*`import --symbol`[)]");
+    put_text("run.yaml", "data: {windows: {fast: 3}}\n");
+    complains(RUN("plan", "run.yaml", "data.bars.XAU.pro.fast=a.csv"),
+        ".*data\\.bars\\.XAU\\.pro: must be text, .*; for symbols with a dot, `import --symbol` and data\\.set");
     walk_put("bars.csv", 1500, 300, 1);
     put_text("run.yaml", "data: {bars: {EUR/USD: {fast: bars.csv}, 'XAU#': {fast: bars.csv}}}\nrun: {dir: made}\n");
     assert_int_equal(RUN("plan", "run.yaml"), 0);

@@ -194,6 +194,15 @@ static void the_newest_bar_is_there(void **state) {
     assert_int_equal(RUN("predict", "two", "--latest", "900", "--json"), 0);
     matches("err", "^warning +[0-9]+ of these [0-9,]+ samples lie in the time that the model was trained on [^\n]+\n"
                    "note +newest bar ");
+    // Each row says so of itself, the newest do not.
+    char *told = slurp("err"), *row = slurp("out");
+    int rows_trained = 0;
+    for (char *at = row; (at = strstr(at, "\"trained_on\":true")); at++) rows_trained++;
+    assert_int_equal(rows_trained, atoi(told + strcspn(told, "0123456789")));
+    assert_true(strstr(row, "\"trained_on\":true") < strchr(row, '\n'));
+    assert_null(strstr(row + strlen(row) - 400, "trained_on"));
+    free(told);
+    free(row);
     assert_int_equal(RUN("predict", "two", "--latest", "2", "-q"), 0);
     matches("out", "^AAA ");
     assert_int_equal(RUN("predict", "two", "--latest", "2", "-o", "p.csv"), 0);

@@ -428,7 +428,7 @@ static void bars_of_another_name_are_told(void **state) {
     snprintf(line, sizeof line, "%s live gold --feed - --state g.db < other.csv > out 2> err", TRADEWIND_BINARY);
     assert_int_equal(WEXITSTATUS(system(line)), 0);
     assert_int_equal(kept_number("g.db", "SELECT count(*) FROM events WHERE kind = 'unwanted'"), 1);
-    matches("out", "bars of GOLD\\.m are passed over: GOLD is wanted, and none has come yet");
+    matches("out", "bars of GOLD\\.m are passed over: GOLD is wanted, and none has come yet; names must be equal");
     snprintf(line, sizeof line, "cat gold.csv other.csv | %s live gold --feed - --state h.db > out 2> err",
         TRADEWIND_BINARY);
     assert_int_equal(WEXITSTATUS(system(line)), 0);

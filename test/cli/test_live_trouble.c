@@ -392,6 +392,29 @@ static void a_state_in_use_is_not_read_as_it_lies(void **state) {
     close(lock);
 }
 
+// The line behind the flat one asks for the position of the books once more, by the first bar that is decided on; ids
+// rise, and what follows is in the state.
+static void asked_again_once(const char *path) {
+    char *text = slurp(path), *rest = NULL;
+    long long before = 0;
+    int lines = 0, again = 0;
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), lines++) {
+        err e;
+        json_t *all = json_read(line, strlen(line), &e);
+        support_ok(all != NULL, &e);
+        long long id = json_integer_value(json_object_get(all, "id"));
+        double position = json_number_value(json_object_get(all, "position"));
+        assert_true(id > before);
+        before = id;
+        if (lines == 1) assert_true(position != 0);
+        if (lines == 1) again = json_is_true(json_object_get(all, "repeat"));
+        if (lines > 1) assert_false(json_is_true(json_object_get(all, "repeat")));
+        json_decref(all);
+    }
+    free(text);
+    assert_true(again && lines > 2);
+}
+
 // A state on a disk that has become read-only: it is told, what others hold is closed, and nothing is lost.
 static void a_read_only_state_is_told(void **state) {
     (void)state;
@@ -421,6 +444,7 @@ static void a_read_only_state_is_told(void **state) {
     matches("err", "exec [^\n]* flat: i\\.jsonl ends with a flat position, given when the books could not be written");
     assert_true(bars < N);
     kept_same("whole.db", "closed/k.db");
+    asked_again_once("i.jsonl");
 }
 
 // The same while a session runs: its open files take no more.

@@ -75,6 +75,13 @@ static void evaluation_agrees_with_training(void **state) {
     matches("err", "^unused +model\\.heads: model\\.kind lstm does not read it\n$");
     assert_int_equal(RUN("predict", "made", "model.heads=3", "-o", "p.csv"), 0);
     matches("out", "^unused +model\\.heads: [^\n]+\np[.]csv: ");
+    assert_int_equal(RUN("evaluate", "made", "epochs=5", "train.patience=3", "account.spread=2"), 0);
+    matches("out",
+        "^key +epochs: read as train\\.epochs\nunused +train\\.epochs: is of training, and these weights are "
+        "trained\nunused +train\\.patience: [^\n]+\nunused +account\\.spread: evaluate does not read "
+        "it\nweights ");
+    assert_int_equal(RUN("predict", "made", "live.late=3", "signal.threshold=0.5", "-o", "p.csv"), 0);
+    matches("out", "^unused +live\\.late: predict does not read it\np[.]csv: ");
     assert_int_equal(RUN("evaluate", "made/last.safetensors", "--part=train"), 0);
     matches("out", "^weights +made/last\\.safetensors\ndata +synthetic, train: ");
 }
@@ -109,6 +116,7 @@ static void mistakes_are_told(void **state) {
     complains(RUN("runs", "missing"), "missing: cannot be read: .*");
     mkdir("empty", 0777);
     complains(RUN("runs", "empty"), "empty: no runs found in it");
+    complains(RUN("runs", "empty", "--filter", "train.seed=1"), "empty: no runs found in it");
     complains(RUN("inspect", "empty"), "empty: is no run's directory; .*");
 }
 

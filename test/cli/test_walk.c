@@ -287,6 +287,23 @@ static void a_walk_sets_the_earlier_aside(void **state) {
     same_walks("made", "made.1");
 }
 
+// A fold, or a member of one, that was killed behind a best epoch and before its first checkpoint leaves nothing that
+// is kept for ever: it has the same description, and so the same weights.
+static void a_fold_without_a_checkpoint_begins_in_its_place(void **state) {
+    (void)state;
+    static const char *const seeds[] = {"train.ensemble=1", "train.ensemble=2"};
+    put_walk("");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "-q", seeds[i]), 0);
+        assert_int_equal(system("rm -rf whole; cp -r made whole; cd made && rm walk.json $(find . -name 'last.*') "
+                                "$(find . -name 'checkpoint_*')"),
+            0);
+        assert_int_equal(RUN("walk", "walk.yaml", "--device=cpu", "walk.folds=2", "-q", seeds[i], "--resume"), 0);
+        assert_int_equal(system("test -z \"$(find . -name '*_*.1')\""), 0);
+        same_walks("whole", "made");
+    }
+}
+
 // Folds that are not there, or damaged, are told with status 1; --resume mends them.
 static void damaged_folds_are_told(void **state) {
     (void)state;
@@ -423,6 +440,7 @@ int main(void) {
         TEST(warm_folds_and_ensembles),
         TEST(seeds_run_side_by_side),
         TEST(a_walk_sets_the_earlier_aside),
+        TEST(a_fold_without_a_checkpoint_begins_in_its_place),
         TEST(damaged_folds_are_told),
         TEST(incomplete_walks_are_told),
         TEST(folds_of_different_data_are_refused),

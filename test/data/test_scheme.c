@@ -464,7 +464,38 @@ static void what_cannot_be_walked(void **state) {
     refused(&m.d, &s, "days has no samples with labels; a walk needs some");
     dataset long_one = {.samples = 100000};
     s = (scheme){.train = {EXTENT_MOMENTS, 8}, .test = {EXTENT_MOMENTS, 1}};
-    refused(&long_one, &s, "a walk of more than 10000 folds; use a longer step");
+    refused(&long_one, &s,
+        "a walk of 99992 folds, and 10000 are the most; use a longer step, or keep the newest alone (walk.folds)");
+    s.only = 99993;
+    refused(&long_one, &s, "there is no fold 99993; these data have 99992");
+    long_one.samples = 1000009;
+    refused(&long_one, &s, "a walk of more than 1000000 folds; use a longer step");
+}
+
+// Folds that are not kept are only counted, however many there are; one alone is as it is among all.
+static void few_of_many_folds_are_made(void **state) {
+    (void)state;
+    err e;
+    dataset d = {.samples = 100000};
+    scheme s = {.train = {EXTENT_MOMENTS, 8}, .test = {EXTENT_MOMENTS, 1}, .folds = 3};
+    scheme_folds some, one;
+    support_ok(scheme_make(&d, &s, &some, &e), &e);
+    assert_true(some.count == 3 && some.all == 99992);
+    for (int64_t i = 0; i < 3; i++) {
+        assert_int_equal(some.fold[i].number, 99989 + i);
+        assert_int_equal(part_first(&some.fold[i].parts.test), 99997 + i);
+        s.only = some.fold[i].number + 1;
+        support_ok(scheme_make(&d, &s, &one, &e), &e);
+        assert_int_equal(one.count, 1);
+        assert_memory_equal(&one.fold[0], &some.fold[i], sizeof one.fold[0]);
+        scheme_done(&one);
+    }
+    scheme_done(&some);
+    // A fold that cannot be trained says so by itself.
+    s = (scheme){.train = {EXTENT_MOMENTS, 8}, .test = {EXTENT_MOMENTS, 1}, .purge = 200, .only = 5};
+    support_ok(scheme_make(&d, &s, &one, &e), &e);
+    assert_true(one.count == 1 && one.fold[0].why[0]);
+    scheme_done(&one);
 }
 
 // Labels that end at random leave more spans than a part has: the longest are kept.
@@ -501,6 +532,7 @@ int main(void) {
         cmocka_unit_test(tests_are_months_of_the_calendar),
         cmocka_unit_test(a_hole_spoils_its_folds_alone),
         cmocka_unit_test(what_cannot_be_walked),
+        cmocka_unit_test(few_of_many_folds_are_made),
         cmocka_unit_test(the_longest_spans_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

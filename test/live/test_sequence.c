@@ -76,6 +76,55 @@ static void closed_bars_come_at_once(void **state) {
     came(&d, "0, 1, 2, 3");
 }
 
+static void take_of(desk *d, const char *symbol, int64_t n) {
+    feed_raw raw = raw_of(symbol, n, 20, FEED_CLOSED);
+    take_raw(d, &raw, (double)raw.event.bar.end);
+}
+
+static void end_feed(desk *d) {
+    feed_raw raw;
+    feed_raw_note(&raw, FEED_END, "the feed has ended");
+    raw.event.bar.time = START;
+    take_raw(d, &raw, (double)START);
+}
+
+// Bars of other symbols alone are told once they come round, or the feed ends; beside wanted ones they are not.
+static void other_names_are_told(void **state) {
+    (void)state;
+    static const char *const wanted[] = {"GOLD"};
+    desk d = {.options = {.wanted = wanted, .wanted_count = 1}};
+    desk_open(&d, false, false);
+    take_of(&d, "A", 0);
+    take_of(&d, "B", 0);
+    take_of(&d, "GOLD", 0);
+    for (int n = 1; n < 40; n++) take_of(&d, "A", n);
+    end_feed(&d);
+    came(&d, "GOLD0, end 0");
+    desk_open(&d, false, false);
+    take_of(&d, "A", 0);
+    take_of(&d, "B", 0);
+    take_of(&d, "A", 0);
+    assert_string_equal(d.log, "");
+    take_of(&d, "A", 1);
+    assert_string_equal(d.log, "unwanted 0");
+    for (int n = 2; n < 40; n++) take_of(&d, "A", n);
+    end_feed(&d);
+    came(&d, "unwanted 0, end 0");
+    desk_open(&d, false, false);
+    for (int k = 0; k < 16; k++) {
+        assert_string_equal(d.log, "");
+        take_of(&d, (const char[]){(char)('a' + k), 0}, 0);
+    }
+    came(&d, "unwanted 0");
+    desk_open(&d, false, false);
+    take_of(&d, "A", 0);
+    end_feed(&d);
+    came(&d, "unwanted 0, end 0");
+    desk_open(&d, false, false);
+    end_feed(&d);
+    came(&d, "end 0");
+}
+
 // A quote of the future fills nothing: an account would be charged the nights up to it.
 static void quotes_of_the_future_are_told(void **state) {
     (void)state;
@@ -378,6 +427,7 @@ static void restart_goes_on_behind_what_was_decided(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_bars_come_at_once),
+        cmocka_unit_test(other_names_are_told),
         cmocka_unit_test(quotes_of_the_future_are_told),
         cmocka_unit_test(quotes_of_the_future_are_told_once_a_day),
         cmocka_unit_test(newest_bar_is_held_back),

@@ -29,7 +29,8 @@ typedef struct {
     bar *all;
     int at; // the next bar
     int intents;
-    int64_t units; // of the newest intent
+    int64_t units, id; // of the newest intent
+    bool repeat;
     char kind[32], answer[16];
 } desk;
 
@@ -37,6 +38,8 @@ static bool on_intent(void *arg, const session_intent *i) {
     desk *d = arg;
     d->intents++;
     d->units = i->intent.order.units;
+    d->id = i->intent.id;
+    d->repeat = i->repeat;
     return true;
 }
 
@@ -235,6 +238,32 @@ static void flat_closes(void **state) {
 }
 
 // A stop ends the session, and the next one too until it is cleared.
+// What another program was told to close behind the books is asked for again once, by a bar that no limit holds back.
+static void a_position_that_was_closed_elsewhere_is_asked_for_again(void **state) {
+    (void)state;
+    desk d = {0};
+    open_desk(&d, "signal.hold=60 signal.stop=none signal.target=none live.max_day_loss=none live.max_loss=none "
+                  "live.outside_share=none live.answer.missing=skip");
+    go_behind_rest(&d);
+    int intents = d.intents;
+    int64_t units = held(&d), end = d.all[d.at + 1].end, kept = kept_number("s.db", "SELECT count(*) FROM intents");
+    session_ask_again(d.s, 0, 7);
+    note(&d, FEED_MISSING);
+    push(&d);
+    assert_int_equal(d.intents, intents);
+    push(&d);
+    assert_int_equal(d.intents, intents + 1);
+    assert_true(d.repeat && d.units == units && d.id == end);
+    push(&d);
+    assert_int_equal(d.intents, intents + 1);
+    assert_true(held(&d) == units);
+    assert_int_equal(kept_number("s.db", "SELECT count(*) FROM intents"), kept);
+    session_ask_again(d.s, 0, end * 2); // an id from elsewhere
+    push(&d);
+    assert_true(d.intents == intents + 2 && d.id == end * 2 + 1);
+    close_desk(&d);
+}
+
 static void stop_stands(void **state) {
     (void)state;
     for (int r = 0; r < RULES; r++) {
@@ -424,6 +453,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(skip_holds_back_one_bar),
         TEST(flat_closes),
+        TEST(a_position_that_was_closed_elsewhere_is_asked_for_again),
         TEST(stop_stands),
         TEST(bars_of_before_a_restart_may_come_again),
         TEST(orders_of_a_minute_are_held_back),

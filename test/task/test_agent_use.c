@@ -226,6 +226,11 @@ static void the_newest_bar_is_answered(void **state) {
     matches("out", "\nclosed 20[^\n]* UTC  close [^\n]*  signal -?[01]  position [^\n]*  equity [^\n]*\n$");
     works(RUN("predict", "made", "--latest", "1", "--json"));
     assert_true(number("equity") > 0 && number("close") > 0);
+    assert_false(file_holds("out", "trained_on"));
+    kinds_shell("head -n 1001 bars.csv >old.csv");
+    works(RUN("import", "old.csv", "--frames", "1h", "-o", "old.npz", "-q"));
+    works(RUN("predict", "made", "--data", "old.npz", "--latest", "1", "--json"));
+    matches("out", "\"trained_on\": ?true");
     // Bars that came later are answered too, without training.
     works(RUN("import", "--append", "cut.npz", "bars.csv", "-q"));
     works(RUN("predict", "made", "--data", "cut.npz", "--latest", "2000", "-o", "again.csv", "-q"));

@@ -92,7 +92,7 @@ static void on_unused(void *arg, const char *path, const char *why) {
 }
 
 // Lines about a description; on the synthetic market, unless it names a file or bars, whose rows look the same here.
-static const char *lines(const char *text, bool complete) {
+static const char *lines_of(const char *text, bool complete, bool trained) {
     static told t;
     err e = {0};
     settings s;
@@ -102,10 +102,27 @@ static const char *lines(const char *text, bool complete) {
     support_ok(d && c && config_check(c, &e) && settings_read(c, &s, &e) && settings_model(c, d, &m, &e), &e);
     t.text[0] = 0;
     unused_each(
-        &(unused_about){.config = c, .settings = &s, .data = d, .model = &m, .complete = complete}, on_unused, &t);
+        &(unused_about){.config = c, .settings = &s, .data = d, .model = &m, .complete = complete, .trained = trained},
+        on_unused, &t);
     config_free(c);
     dataset_free(d);
     return t.text;
+}
+
+static const char *lines(const char *text, bool complete) {
+    return lines_of(text, complete, false);
+}
+
+// Those of the training alone; the loss is told by evaluate, too.
+static void keys_of_training_have_no_effect_on_weights(void **state) {
+    (void)state;
+    static const char text[] = "train: {epochs: 2, optimizer: {lr: 0.1}, class_weights: balanced}\n"
+                               "run: {dir: a}\ndata: {windows: {fast: 9}}\n";
+    assert_string_equal(lines_of(text, false, false), "");
+    assert_string_equal(lines_of(text, false, true),
+        "train.epochs: is of training, and these weights are trained\n"
+        "train.optimizer.lr: is of training, and these weights are trained\n"
+        "run.dir: is of training, and these weights are trained\n");
 }
 
 static void keys_without_effect_are_told(void **state) {
@@ -153,6 +170,7 @@ int main(void) {
         cmocka_unit_test(every_key_has_a_rule),
         cmocka_unit_test(names_are_of_keys),
         cmocka_unit_test(models_read_the_keys_that_they_name),
+        cmocka_unit_test(keys_of_training_have_no_effect_on_weights),
         cmocka_unit_test(keys_without_effect_are_told),
         cmocka_unit_test(usual_values_of_a_completed_description_are_not_told),
     };

@@ -441,6 +441,29 @@ static void a_live_run_is_told(void **state) {
     db_close(d);
 }
 
+// A document that a command leaves behind the end of a run is told to pages that are open.
+static void later_documents_are_told(void **state) {
+    (void)state;
+    db_close(put_run("one", "done"));
+    begin(&plain);
+    becomes("/api/runs", "\"status\":\"done\"");
+    gives(of_run("one", ""), 200, "\"stamps\":{}");
+    int fd = listen_from(NULL);
+    hear_until(fd, "event: reset");
+    put_text("one/backtest.json", "{}");
+    hear_until(fd, "event: run");
+    char first[64];
+    const char *at = strstr(get(of_run("one", "")), "\"stamps\":{\"backtest.json\":\"");
+    assert_non_null(at);
+    snprintf(first, sizeof first, "%.50s", at);
+    events[0] = 0;
+    put_text("one/backtest.json", "{ }");
+    hear_until(fd, "event: run");
+    assert_null(strstr(get(of_run("one", "")), first));
+    close(fd);
+    end();
+}
+
 static void wrong_addresses_are_told(void **state) {
     (void)state;
     err e = {0};
@@ -466,6 +489,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {TEST(shows_the_page_and_its_documents), TEST(prometheus_reads_the_metrics),
         TEST(tables_are_csv), TEST(strangers_are_refused), TEST(a_token_opens_what_is_not_local),
         TEST(huge_requests_end_alone), TEST(a_thousand_connections_keep_nobody_away), TEST(one_bad_run_spoils_no_other),
-        TEST(a_live_run_is_told), TEST(wrong_addresses_are_told)};
+        TEST(a_live_run_is_told), TEST(later_documents_are_told), TEST(wrong_addresses_are_told)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,10 +5,12 @@
 #include "run/run.h"
 #include "watch/verdict.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // Descriptions
@@ -241,12 +243,46 @@ static json_t *confusion_json(const view *v) {
     return m ? m : json_null();
 }
 
+static const char report_name[] = "report.html";
+
 static json_t *documents_json(const char *dir) {
     json_t *list = json_array();
     for (int k = 0; k < RESULTS_KINDS; k++)
         if (has_file(dir, results_name((results_kind)k)))
             json_array_append_new(list, json_string(results_name((results_kind)k)));
     return list;
+}
+
+// FNV-1a of the words that tell a file from the one before it; 0 where there is none. Documents are replaced whole.
+static uint64_t stamp_of(const char *dir, const char *name) {
+    struct stat st;
+    char *path = run_path(dir, name);
+    bool is = stat(path, &st) == 0;
+    free(path);
+    if (!is) return 0;
+    const uint64_t words[] = {
+        (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec, (uint64_t)st.st_size, (uint64_t)st.st_ino};
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) h = (h ^ words[i]) * 1099511628211u;
+    return h;
+}
+
+uint64_t run_doc_files(const char *dir) {
+    uint64_t h = stamp_of(dir, report_name);
+    for (int k = 0; k < RESULTS_KINDS; k++) h = h * 1099511628211u ^ stamp_of(dir, results_name((results_kind)k));
+    return h;
+}
+
+// A text for each document that changes with it: what a page has read it reads again then.
+static json_t *stamps_json(const char *dir) {
+    json_t *all = json_object();
+    for (int k = 0; k < RESULTS_KINDS; k++) {
+        char text[24];
+        uint64_t stamp = stamp_of(dir, results_name((results_kind)k));
+        snprintf(text, sizeof text, "%016" PRIx64, stamp);
+        if (stamp) json_object_set_new(all, results_name((results_kind)k), json_string(text));
+    }
+    return all;
 }
 
 json_t *run_doc_whole(const run_doc *d) {
@@ -257,8 +293,8 @@ json_t *run_doc_whole(const run_doc *d) {
         json_t *value;
     } more[] = {{"live", live ? json_deep_copy(live) : json_null()}, {"directory", json_text(d->dir)},
         {"curves", curves_json(d->view)}, {"events", events_json(d->view)}, {"confusion", confusion_json(d->view)},
-        {"verdicts", verdicts_json(d, &t)}, {"documents", documents_json(d->dir)},
-        {"report", json_boolean(has_file(d->dir, "report.html"))}, {"limit", json_number(limit_of(d->view, &t))},
+        {"verdicts", verdicts_json(d, &t)}, {"documents", documents_json(d->dir)}, {"stamps", stamps_json(d->dir)},
+        {"report", json_boolean(has_file(d->dir, report_name))}, {"limit", json_number(limit_of(d->view, &t))},
         {"config", json_text(t.config)}, {"plan", json_text(t.plan)}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) json_object_set_new(doc, more[i].key, more[i].value);
     texts_done(&t);

@@ -22,16 +22,19 @@
 
 enum { POINTS_MOST = 4000, OPEN_MOST = 64, TRIES = 5 };
 
-// Bytes of curves that are kept at most, of all runs; seconds between looks through the directories, and at runs that
-// have ended; seconds that one look for news may take before the rest waits for the next one.
+// Bytes of curves that are kept at most, of all runs; seconds between looks through the directories, at runs that have
+// ended, and at documents of runs that somebody has asked for; seconds that one look for news may take before the rest
+// waits for the next one.
 static const size_t curves_most = (size_t)20 << 20;
-static const double list_every = 5, ended_every = 5, look_most = 0.25;
+static const double list_every = 5, ended_every = 5, files_every = 2, look_most = 0.25;
 
 typedef struct {
     char id[REQUEST_ID + 1];
     char *dir, *name, *parent_dir; // parent_dir: NULL for a run of its own
     view *view;
     double looked, used; // when news were looked for, and when somebody asked
+    double compared;     // when its documents were looked at; 0: nobody has asked for the run
+    uint64_t files;      // of run_doc_files then
     bool there;          // in the newest listing
 } entry;
 
@@ -189,6 +192,22 @@ static bool is_due(const entry *e, double now) {
     return due;
 }
 
+// True where a command has left a document since somebody looked at the run, as `backtest` does behind its end.
+static bool has_new_files(entry *e, double now) {
+    if (e->compared <= 0 || now - e->compared < files_every) return false;
+    uint64_t files = run_doc_files(e->dir);
+    bool changed = files != e->files;
+    e->compared = now;
+    e->files = files;
+    return changed;
+}
+
+static void begin_to_compare(entry *e) {
+    if (e->compared > 0) return;
+    e->compared = clock_seconds();
+    e->files = run_doc_files(e->dir);
+}
+
 static void tell_run(const entry *e, void (*tell)(void *arg, const char *event, const char *data), void *arg) {
     const view_summary *sum = view_sum(e->view);
     json_t *all = json_pack("{s:s, s:o, s:I, s:I}", "id", e->id, "status", json_text(sum->status), "epoch",
@@ -204,8 +223,11 @@ void site_refresh(site *s, void (*tell)(void *arg, const char *event, const char
     pthread_mutex_lock(&s->lock);
     double start = clock_seconds();
     if ((!s->listed || start - s->listed >= list_every) && list_runs(s)) tell(arg, "runs", "{}");
-    for (int i = 0; i < s->count && clock_seconds() - start < look_most; i++)
-        if (is_due(s->entry[i], start) && look(s, s->entry[i], false)) tell_run(s->entry[i], tell, arg);
+    for (int i = 0; i < s->count && clock_seconds() - start < look_most; i++) {
+        entry *e = s->entry[i];
+        bool changed = is_due(e, start) && look(s, e, false);
+        if (has_new_files(e, start) || changed) tell_run(e, tell, arg);
+    }
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -266,6 +288,7 @@ json_t *site_run(site *s, const char *id) {
     for (int i = 0; e && i < s->count; i++) {
         if (s->entry[i] != e) continue;
         run_doc d = doc_of(s, e);
+        begin_to_compare(e);
         d.parts = has_parts(s, i);
         doc = run_doc_whole(&d);
     }

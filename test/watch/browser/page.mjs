@@ -5,7 +5,7 @@
 //
 // DIRECTORY has the runs "quick" and "other", trained, "walk" and "traded" with trades, "agent", "limited" under a limit of
 // memory, and "million", whose steps/loss has a million values with peaks.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
@@ -220,6 +220,23 @@ async function tellsBars(browser, url) {
   await page.close();
 }
 
+// A backtest that is made while the page is open takes the place of the one that it shows.
+async function followsBacktests(browser, url) {
+  const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+  listen(page);
+  await page.goto(url);
+  await open(page, "traded");
+  const panel = page.locator('section[aria-label="Backtest"]');
+  await panel.waitFor({ timeout: PATIENCE });
+  const before = await panel.locator("table.statistics").textContent();
+  execFileSync(tradewind, ["backtest", "runs/traded", "-q", "account.cash=54321"], { cwd: `${directory}/..`, stdio: "ignore" });
+  await becomes(page, "a later backtest is shown", (was) => document.querySelector('section[aria-label="Backtest"] table.statistics').textContent !== was, before);
+  check((await chartOf(page, "equity").count()) === 1, "a later backtest has two charts of the equity");
+  await chartOf(page, "equity").scrollIntoViewIfNeeded();
+  await becomes(page, "the equity of the later backtest is drawn", pointsOf, "equity");
+  await page.close();
+}
+
 // The time from the click on the run of a million steps to its first curve; the best of three, as others use the machine.
 async function firstCurve(page) {
   let best = Infinity;
@@ -285,6 +302,7 @@ try {
     await showsKinds(browser, port.server.url, width, scheme);
   }
   await tellsBars(browser, port.server.url);
+  await followsBacktests(browser, port.server.url);
   const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } }), said = listen(page);
   await page.goto(port.server.url);
   await open(page, "quick");

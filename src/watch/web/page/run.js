@@ -270,13 +270,13 @@ export class RunView {
   // Answers, trading, folds
 
   async document(doc, name) {
-    const key = `${doc.id}/${name}`;
+    const key = `${doc.id}/${name}`, stamp = doc.stamps[name];
     if (!doc.documents.includes(name)) return null;
     const kept = this.documents.get(key);
-    if (kept && kept.changed === doc.changed) return kept.body;
+    if (kept && kept.stamp === stamp) return kept.body;
     let body = null;
     try { body = await get(`api/runs/${doc.id}/document/${name}`); } catch (error) { body = { error: error.message }; }
-    this.documents.set(key, { changed: doc.changed, body });
+    this.documents.set(key, { stamp, body });
     return body;
   }
 
@@ -300,16 +300,21 @@ export class RunView {
     if (this.several) return;
     const d = this.doc, backtest = await this.document(d, "backtest.json"), walk = await this.document(d, "walk.json"), memory = await this.document(d, "memory.json");
     if (this.closed) return;
-    if (backtest && !backtest.error && !this.equity) this.showTrading(backtest);
+    if (backtest && !backtest.error && backtest !== this.backtest) this.showTrading(backtest);
     this.walk = walk;
     this.showFolds();
-    if (memory && !memory.error && !this.memory.childElementCount) this.memory.append(memoryMap(memory, d.limit));
+    if (memory && !memory.error && memory !== this.mapped) this.memory.replaceChildren(memoryMap(memory, d.limit));
+    if (memory && !memory.error) this.mapped = memory;
   }
 
+  // A later backtest takes the place of the one that is shown.
   showTrading(b) {
+    const before = this.trading.querySelector(".figures");
+    this.charts.forEach((c) => { if (before && c.element.parentNode === before) c.wanted = false; });
+    if (before) this.sweep(before);
     const times = b.equity?.time ?? [], line = (key, label, color, dash) => b.equity?.[key] ? { data: [times, b.equity[key]], label, color, dash, short: label } : null;
     const figures = el("div", { class: "figures" });
-    this.equity = true;
+    this.backtest = b;
     this.trading.replaceChildren(el("section", { "aria-label": "Backtest" }, el("div", { class: "section-head" }, el("h2", {}, "Backtest")), figures));
     const curves = [line("equity", "equity", "--c0", 0), line("hold", "buy and hold", "--c1", 1)].filter(Boolean);
     if (times.length) this.chart({ title: "equity", over: "bars", curves, wide: true }, figures);
