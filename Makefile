@@ -11,6 +11,7 @@ FUZZ_SECONDS ?= 20
 FAULTS_EVERY ?= 1
 FLIPS ?= 10000
 KILLS ?= 1000
+CARD_SIZE ?= 7
 PREFIX ?= /usr/local
 
 # Where the tests of faults work: in memory where there is a directory with 1 GB of room, as they write a lot. A container
@@ -32,7 +33,7 @@ NO_ASLR   = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 build = cmake -S . -B $(1) $(if $(CARDS),-DTRADEWIND_CUDA_ARCHITECTURES="$(CARDS)") $(2) --log-level=WARNING && cmake --build $(1) --parallel $(JOBS) $(if $(3),--target $(3))
 
 .DEFAULT_GOAL := all
-.PHONY: all release install uninstall demo test test-long faults kills flips mutants test-asan test-tsan fuzz test-gpu sanitize-gpu bench bench-gpu format lint layers clean help
+.PHONY: all release install uninstall demo test test-long faults kills flips mutants test-asan test-tsan fuzz test-gpu test-card sanitize-gpu bench bench-gpu format lint layers clean help
 
 all: layers $(BUILD)/.deps-demo ## build the program, build/tradewind, and where nvcc is found the CUDA plug-in for the cards here; CARDS='86-real;75-virtual'
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=OFF -DTRADEWIND_CUDA=$(CUDA))
@@ -93,6 +94,10 @@ fuzz: $(BUILD)/.deps-demo ## each reader on made-up bytes for FUZZ_SECONDS=20 (n
 test-gpu: layers $(BUILD)/.deps-test ## the tests on the card, in every precision; fails where there is none
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)
 	@tools/gpu.sh test $(BUILD)
+
+test-card: layers $(BUILD)/.deps-test ## the kernels without a card: their PTX on a card in software (needs nvcc; minutes)
+	@$(call build,$(BUILD)-card,-DTRADEWIND_CUDA=ON -DTRADEWIND_CUDA_ARCHITECTURES=80-virtual -DTRADEWIND_SOFTWARE_CARD=ON,card_tests)
+	@cd $(BUILD)-card && TRADEWIND_TEST_SIZE=$(CARD_SIZE) $(CTEST) -L card
 
 sanitize-gpu: layers $(BUILD)/.deps-test ## the operators' tests on the card under compute-sanitizer
 	@$(call build,$(BUILD),-DTRADEWIND_TESTS=ON -DTRADEWIND_CUDA=ON)

@@ -55,8 +55,8 @@ static void give_way(void) {
 void grid_fault(warp *w, grid_end end, int lane, const char *what) {
     const fiber *f = fiber_of(w);
     const extent3 *b = &w->block->at;
-    fprintf(stderr, "card: %s: %s; block %u,%u,%u thread %d, PTX line %d, %s\n", call_now->f->name, what, b->x, b->y, b->z,
-        f->number * WARP + lane, w->at->line, w->at->name);
+    fprintf(stderr, "card: %s: %s; block %u,%u,%u thread %d, PTX line %d, %s\n", call_now->f->name, what, b->x, b->y,
+        b->z, f->number * WARP + lane, w->at->line, w->at->name);
     end_now = end;
     running->ended = true;
     give_way(); // for good
@@ -70,8 +70,7 @@ static size_t shared_bytes(const grid_call *c) {
 
 static bool in_shared(const grid_call *c, int64_t at, int64_t bytes) {
     if (at < 0) return false;
-    return at + bytes <= c->f->of->shared_bytes ||
-           (at >= SHARED_DYNAMIC && at + bytes <= (int64_t)shared_bytes(c));
+    return at + bytes <= c->f->shared_bytes || (at >= SHARED_DYNAMIC && at + bytes <= (int64_t)shared_bytes(c));
 }
 
 int64_t grid_base(warp *w, int space, int lane) {
@@ -294,7 +293,8 @@ static void call_function(warp *w, const insn *i, uint32_t active) {
     int64_t here = from->f->lane_bytes, there = f->lane_bytes;
     for (int l = 0; l < WARP; l++)
         for (int k = 0; active >> l & 1 && k < i->arg_count; k++)
-            memcpy(to->lanes + l * there + f->params[k].at, from->lanes + l * here + i->args[k], (size_t)f->params[k].bytes);
+            memcpy(to->lanes + l * there + f->params[k].at, from->lanes + l * here + i->args[k],
+                (size_t)f->params[k].bytes);
     run_function(w, active);
     for (int l = 0; l < WARP; l++)
         if (active >> l & 1 && i->result >= 0)

@@ -23,17 +23,17 @@ typedef __int128 s128;
 typedef unsigned __int128 u128;
 
 // Values of up to 32 bits lie in words, of which narrower ones are the low bits.
-#define ROW_AT(n) (w->now->rows + (size_t)i->op[n] * ROW)
-#define GET_u8(p, l) ((u8)((const u32 *)(p))[l])
-#define GET_s8(p, l) ((s8)((const u32 *)(p))[l])
-#define GET_u16(p, l) ((u16)((const u32 *)(p))[l])
-#define GET_s16(p, l) ((s16)((const u32 *)(p))[l])
-#define GET_u32(p, l) (((const u32 *)(p))[l])
-#define GET_s32(p, l) (((const s32 *)(p))[l])
-#define GET_u64(p, l) (((const u64 *)(p))[l])
-#define GET_s64(p, l) (((const s64 *)(p))[l])
-#define GET_f32(p, l) (((const f32 *)(p))[l])
-#define GET_f64(p, l) (((const f64 *)(p))[l])
+#define ROW_AT(n)        (w->now->rows + (size_t)i->op[n] * ROW)
+#define GET_u8(p, l)     ((u8)((const u32 *)(p))[l])
+#define GET_s8(p, l)     ((s8)((const u32 *)(p))[l])
+#define GET_u16(p, l)    ((u16)((const u32 *)(p))[l])
+#define GET_s16(p, l)    ((s16)((const u32 *)(p))[l])
+#define GET_u32(p, l)    (((const u32 *)(p))[l])
+#define GET_s32(p, l)    (((const s32 *)(p))[l])
+#define GET_u64(p, l)    (((const u64 *)(p))[l])
+#define GET_s64(p, l)    (((const s64 *)(p))[l])
+#define GET_f32(p, l)    (((const f32 *)(p))[l])
+#define GET_f64(p, l)    (((const f64 *)(p))[l])
 #define PUT_u16(p, l, v) (((u32 *)(p))[l] = (u16)(v))
 #define PUT_s16(p, l, v) (((u32 *)(p))[l] = (u16)(v))
 #define PUT_u32(p, l, v) (((u32 *)(p))[l] = (u32)(v))
@@ -47,10 +47,14 @@ typedef unsigned __int128 u128;
 #define EACH_LANE(...)                                                                                                 \
     do {                                                                                                               \
         if (mask == UINT32_MAX) {                                                                                      \
-            for (int l = 0; l < WARP; l++) { __VA_ARGS__ }                                                             \
+            for (int l = 0; l < WARP; l++) {                                                                           \
+                __VA_ARGS__                                                                                            \
+            }                                                                                                          \
         } else {                                                                                                       \
             for (int l = 0; l < WARP; l++)                                                                             \
-                if (mask >> l & 1) { __VA_ARGS__ }                                                                     \
+                if (mask >> l & 1) {                                                                                   \
+                    __VA_ARGS__                                                                                        \
+                }                                                                                                      \
         }                                                                                                              \
     } while (0)
 
@@ -74,10 +78,13 @@ typedef unsigned __int128 u128;
     }
 
 #define EACH_INTEGER(X) X(u16) X(s16) X(u32) X(s32) X(u64) X(s64)
-#define EACH_FLOAT(X) X(f32) X(f64)
+#define EACH_FLOAT(X)   X(f32) X(f64)
 
 #define MOVES(T) UNARY(mov_##T, T, T, a)
-MOVES(u16) MOVES(u32) MOVES(u64) MOVES(f32) MOVES(f64)
+MOVES(u16)
+MOVES(u32)
+MOVES(u64)
+MOVES(f32) MOVES(f64)
 
 // Sums wrap around.
 #define SUMS(T)                                                                                                        \
@@ -90,9 +97,8 @@ MOVES(u16) MOVES(u32) MOVES(u64) MOVES(f32) MOVES(f64)
     BINARY(min_##T, T, T, T, a < b ? a : b)                                                                            \
     BINARY(max_##T, T, T, T, a > b ? a : b)                                                                            \
     UNARY(neg_##T, T, T, (T)(0 - (u64)a))
-EACH_INTEGER(SUMS)
-UNARY(abs_s32, s32, s32, a < 0 ? (s32)(0 - (u32)a) : a)
-UNARY(abs_s64, s64, s64, a < 0 ? (s64)(0 - (u64)a) : a)
+    EACH_INTEGER(SUMS) UNARY(abs_s32, s32, s32, a < 0 ? (s32)(0 - (u32)a) : a)
+        UNARY(abs_s64, s64, s64, a < 0 ? (s64)(0 - (u64)a) : a)
 
 #define FLOATS(T, S)                                                                                                   \
     BINARY(add_##T, T, T, T, a + b)                                                                                    \
@@ -108,20 +114,16 @@ UNARY(abs_s64, s64, s64, a < 0 ? (s64)(0 - (u64)a) : a)
     UNARY(rsqrt_##T, T, T, 1 / sqrt##S(a))                                                                             \
     UNARY(rcp_##T, T, T, 1 / a)                                                                                        \
     TERNARY(fma_##T, T, T, T, T, fma##S(a, b, c))
-FLOATS(f32, f)
-FLOATS(f64, )
+            FLOATS(f32, f) FLOATS(f64, )
 
-// Of two zeros the lesser is -0, as a card has it for NaN's sake only: a NaN wins.
-BINARY(min_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fminf(a, b))
-BINARY(max_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fmaxf(a, b))
-UNARY(ex2_f32, f32, f32, exp2f(a))
-UNARY(lg2_f32, f32, f32, log2f(a))
-UNARY(tanh_f32, f32, f32, tanhf(a))
-UNARY(sin_f32, f32, f32, sinf(a))
-UNARY(cos_f32, f32, f32, cosf(a))
+    // Of two zeros the lesser is -0, as a card has it for NaN's sake only: a NaN wins.
+    BINARY(min_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fminf(a, b))
+        BINARY(max_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fmaxf(a, b)) UNARY(ex2_f32, f32, f32, exp2f(a))
+            UNARY(lg2_f32, f32, f32, log2f(a)) UNARY(tanh_f32, f32, f32, tanhf(a)) UNARY(sin_f32, f32, f32, sinf(a))
+                UNARY(cos_f32, f32, f32, cosf(a))
 
-// a b + c, rounded down.
-static f32 fma_down(f32 a, f32 b, f32 c) {
+    // a b + c, rounded down.
+    static f32 fma_down(f32 a, f32 b, f32 c) {
     f64 whole = (f64)a * b, sum = whole + c; // the product is exact, the sum's error is found below
     f32 r = (f32)sum;
     f64 part = sum - whole, lost = (whole - (sum - part)) + (c - part);
@@ -137,23 +139,22 @@ TERNARY(fma_rm_f32, f32, f32, f32, f32, fma_down(a, b, c))
     UNARY(not_##T, T, T, ~a)                                                                                           \
     BINARY(shl_##T, T, T, u32, b >= 8 * sizeof(T) ? 0 : (T)(a << b))                                                   \
     BINARY(shr_##T, T, T, u32, b >= 8 * sizeof(T) ? 0 : (T)(a >> b))
-BITS(u16) BITS(u32) BITS(u64)
-BINARY(shr_s16, s16, s16, u32, (s16)(a >> (b > 15 ? 15 : b)))
-BINARY(shr_s32, s32, s32, u32, a >> (b > 31 ? 31 : b))
-BINARY(shr_s64, s64, s64, u32, a >> (b > 63 ? 63 : b))
+BITS(u16)
+BITS(u32)
+BITS(u64)
+BINARY(shr_s16, s16, s16, u32, (s16)(a >> (b > 15 ? 15 : b))) BINARY(shr_s32, s32, s32, u32, a >> (b > 31 ? 31 : b))
+    BINARY(shr_s64, s64, s64, u32, a >> (b > 63 ? 63 : b))
 
-BINARY(mul_wide_u16, u32, u16, u16, (u32)a *b)
-BINARY(mul_wide_s16, s32, s16, s16, (s32)a *b)
-BINARY(mul_wide_u32, u64, u32, u32, (u64)a *b)
-BINARY(mul_wide_s32, s64, s32, s32, (s64)a *b)
-TERNARY(mad_wide_u16, u32, u16, u16, u32, (u32)a *b + c)
-TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)a *b + c)
-TERNARY(mad_wide_s32, s64, s32, s32, s64, (s64)((u64)((s64)a * b) + (u64)c))
-BINARY(mul_hi_u32, u32, u32, u32, (u64)a *b >> 32)
-BINARY(mul_hi_s32, s32, s32, s32, (s64)a *b >> 32)
-BINARY(mul_hi_u64, u64, u64, u64, (u64)((u128)a * b >> 64))
-BINARY(mul_hi_s64, s64, s64, s64, (s64)((s128)a * b >> 64))
-TERNARY(mad_hi_u32, u32, u32, u32, u32, (u32)((u64)a * b >> 32) + c)
+        BINARY(mul_wide_u16, u32, u16, u16, (u32)a *b) BINARY(mul_wide_s16, s32, s16, s16, (s32)a *b)
+            BINARY(mul_wide_u32, u64, u32, u32, (u64)a *b) BINARY(mul_wide_s32, s64, s32, s32, (s64)a *b)
+                TERNARY(mad_wide_u16, u32, u16, u16, u32, (u32)a *b + c)
+                    TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)a *b + c)
+                        TERNARY(mad_wide_s32, s64, s32, s32, s64, (s64)((u64)((s64)a *b) + (u64)c))
+                            BINARY(mul_hi_u32, u32, u32, u32, (u64)a *b >> 32)
+                                BINARY(mul_hi_s32, s32, s32, s32, (s64)a *b >> 32)
+                                    BINARY(mul_hi_u64, u64, u64, u64, (u64)((u128)a *b >> 64))
+                                        BINARY(mul_hi_s64, s64, s64, s64, (s64)((s128)a *b >> 64))
+                                            TERNARY(mad_hi_u32, u32, u32, u32, u32, (u32)((u64)a *b >> 32) + c)
 
 // Sums with a carry in and out, which each lane has one bit of. x - y is x + ~y + 1, with the carry of that.
 #define CARRIES(name, T, WIDE, in, out, minus, first)                                                                  \
@@ -186,12 +187,11 @@ TERNARY(mad_hi_u32, u32, u32, u32, u32, (u32)((u64)a * b >> 32) + c)
     CARRIES(mad_hi_cc_##T, T, WIDE, 0, 1, 0, (x = (T)((WIDE)a * b >> 8 * sizeof(T)), y = c))                           \
     CARRIES(madc_hi_cc_##T, T, WIDE, 1, 1, 0, (x = (T)((WIDE)a * b >> 8 * sizeof(T)), y = c))                          \
     CARRIES(madc_hi_##T, T, WIDE, 1, 0, 0, (x = (T)((WIDE)a * b >> 8 * sizeof(T)), y = c))
-CARRY_SET(u32, u64)
-CARRY_SET(u64, u128)
+                                                CARRY_SET(u32, u64) CARRY_SET(u64, u128)
 
-// Bits
+    // Bits
 
-static u32 reverse(u32 v) {
+    static u32 reverse(u32 v) {
     u32 r = 0;
     for (int k = 0; k < 32; k++) r |= (v >> k & 1) << (31 - k);
     return r;
@@ -223,10 +223,11 @@ TERNARY(shf_right, u32, u32, u32, u32, (u32)(((u64)b << 32 | a) >> (c & 31)))
         uint8_t *to = ROW_AT(0);                                                                                       \
         const uint8_t *pa = ROW_AT(1), *pb = ROW_AT(2), *at = ROW_AT(3), *length = ROW_AT(4);                          \
         EACH_LANE(u32 n = GET_u32(length, l) & 255; u32 p = GET_u32(at, l) & 255;                                      \
-                  T ones = n >= 8 * sizeof(T) ? (T)~(T)0 : ((T)1 << n) - 1; T m = p >= 8 * sizeof(T) ? 0 : ones << p;  \
+                  T ones = n >= 8 * sizeof(T) ? (T) ~(T)0 : ((T)1 << n) - 1; T m = p >= 8 * sizeof(T) ? 0 : ones << p; \
                   PUT_##T(to, l, (GET_##T(pb, l) & ~m) | (p >= 8 * sizeof(T) ? 0 : GET_##T(pa, l) << p & m)););        \
     }
-INSERTS(u32) INSERTS(u64)
+INSERTS(u32)
+INSERTS(u64)
 
 // Predicates
 
@@ -253,9 +254,26 @@ ON_MASKS(xor_pred, a ^ b)
         u32 which = *(const u32 *)ROW_AT(3);                                                                           \
         EACH_LANE(T a = GET_##T(pa, l); T b = GET_##T(pb, l); PUT_##T(to, l, which >> l & 1 ? a : b););                \
     }
-SELECTS(u16) SELECTS(u32) SELECTS(u64)
+SELECTS(u16)
+SELECTS(u32)
+SELECTS(u64)
 
-enum { CMP_EQ, CMP_NE, CMP_LT, CMP_LE, CMP_GT, CMP_GE, CMP_EQU, CMP_NEU, CMP_LTU, CMP_LEU, CMP_GTU, CMP_GEU, CMP_NUM, CMP_NAN };
+enum {
+    CMP_EQ,
+    CMP_NE,
+    CMP_LT,
+    CMP_LE,
+    CMP_GT,
+    CMP_GE,
+    CMP_EQU,
+    CMP_NEU,
+    CMP_LTU,
+    CMP_LEU,
+    CMP_GTU,
+    CMP_GEU,
+    CMP_NUM,
+    CMP_NAN
+};
 
 #define COMPARE(test)                                                                                                  \
     for (int l = 0; l < WARP; l++) r |= (u32)(test) << l;                                                              \
@@ -498,7 +516,8 @@ operation *lanes_pack(bool into) {
         uint8_t *to = ROW_AT(0);                                                                                       \
         const uint8_t *from = ROW_AT(1);                                                                               \
         bool wide = i->bytes[0] == 8, from_wide = i->bytes[1] == 8; /* a register may be wider than what is read */    \
-        EACH_LANE(D v = (D)(from_wide ? (S)GET_u64(from, l) : GET_##S(from, l)); if (wide) PUT_s64(to, l, (s64)v); else PUT_s32(to, l, (s32)v););          \
+        EACH_LANE(D v = (D)(from_wide ? (S)GET_u64(from, l) : GET_##S(from, l)); if (wide) PUT_s64(to, l, (s64)v);     \
+                  else PUT_s32(to, l, (s32)v););                                                                       \
     }
 #define FROM_EACH_INTEGER(D)                                                                                           \
     FROM_INTEGER(D, u8)                                                                                                \
@@ -509,15 +528,16 @@ FROM_EACH_INTEGER(u8)
 FROM_EACH_INTEGER(s8)
 FROM_EACH_INTEGER(u16)
 FROM_EACH_INTEGER(s16)
-FROM_EACH_INTEGER(u32) FROM_EACH_INTEGER(s32) FROM_EACH_INTEGER(u64) FROM_EACH_INTEGER(s64)
+FROM_EACH_INTEGER(u32)
+FROM_EACH_INTEGER(s32)
+FROM_EACH_INTEGER(u64)
+FROM_EACH_INTEGER(s64)
 
 #define FLOAT_OF(S) UNARY(cvt_f32_##S, f32, S, (f32)a) UNARY(cvt_f64_##S, f64, S, (f64)a)
-FLOAT_OF(u8) FLOAT_OF(s8) FLOAT_OF(u16) FLOAT_OF(s16) FLOAT_OF(u32) FLOAT_OF(s32) FLOAT_OF(u64) FLOAT_OF(s64)
-UNARY(cvt_f32_f32, f32, f32, a)
-UNARY(cvt_f32_f64, f32, f64, (f32)a)
-UNARY(cvt_f64_f32, f64, f32, (f64)a)
+    FLOAT_OF(u8) FLOAT_OF(s8) FLOAT_OF(u16) FLOAT_OF(s16) FLOAT_OF(u32) FLOAT_OF(s32) FLOAT_OF(u64) FLOAT_OF(s64)
+        UNARY(cvt_f32_f32, f32, f32, a) UNARY(cvt_f32_f64, f32, f64, (f32)a) UNARY(cvt_f64_f32, f64, f32, (f64)a)
 
-static f64 rounded(f64 v, s64 how) {
+            static f64 rounded(f64 v, s64 how) {
     return how == 'z' ? trunc(v) : how == 'm' ? floor(v) : how == 'p' ? ceil(v) : nearbyint(v);
 }
 
@@ -526,8 +546,11 @@ static f64 rounded(f64 v, s64 how) {
     static void cvt_##D##_##S(warp *w, const insn *i, uint32_t mask) {                                                 \
         uint8_t *to = ROW_AT(0);                                                                                       \
         const uint8_t *from = ROW_AT(1);                                                                               \
-        EACH_LANE(f64 v = rounded((f64)GET_##S(from, l), i->imm);                                                      \
-                  PUT_##D(to, l, isnan(v) ? 0 : v <= (f64)(least) ? (least) : v >= (f64)(most) ? (most) : (D)v););     \
+        EACH_LANE(f64 v = rounded((f64)GET_##S(from, l), i->imm); PUT_##D(to, l,                                       \
+            isnan(v)            ? 0                                                                                    \
+            : v <= (f64)(least) ? (least)                                                                              \
+            : v >= (f64)(most)  ? (most)                                                                               \
+                                : (D)v););                                                                              \
     }
 #define TO_EACH_INTEGER(S)                                                                                             \
     TO_INTEGER(s32, S, INT32_MIN, INT32_MAX)                                                                           \
@@ -565,8 +588,10 @@ BINARY(cvt_f16x2_f32, u32, f32, f32, (u32)half_narrow(a) << 16 | half_narrow(b))
 BINARY(cvt_bf16x2_f32, u32, f32, f32, (u32)bf16_of(a) << 16 | bf16_of(b))
 
 operation *lanes_convert(const char *to, const char *from, const char *rounding, bool saturated) {
-#define PAIR(D, S) {#D, #S, cvt_##D##_##S}
-#define ROW_OF(D) PAIR(D, u8), PAIR(D, s8), PAIR(D, u16), PAIR(D, s16), PAIR(D, u32), PAIR(D, s32), PAIR(D, u64), PAIR(D, s64)
+#define PAIR(D, S)                                                                                                     \
+    { #D, #S, cvt_##D##_##S }
+#define ROW_OF(D)                                                                                                      \
+    PAIR(D, u8), PAIR(D, s8), PAIR(D, u16), PAIR(D, s16), PAIR(D, u32), PAIR(D, s32), PAIR(D, u64), PAIR(D, s64)
     static const struct {
         const char *to, *from;
         operation *run;
@@ -591,7 +616,10 @@ static void shuffle(warp *w, const insn *i, uint32_t mask, int kind) {
     for (int l = 0; l < WARP; l++) {
         u32 b = GET_u32(ROW_AT(3), l) & 31, c = GET_u32(ROW_AT(4), l), segment = c >> 8 & 31, clamp = c & 31;
         int most = (int)((u32)l & segment) | (int)(clamp & ~segment), least = (int)((u32)l & segment);
-        int j = kind == 'u' ? l - (int)b : kind == 'd' ? l + (int)b : kind == 'b' ? l ^ (int)b : least | (int)(b & ~segment);
+        int j = kind == 'u'   ? l - (int)b
+                : kind == 'd' ? l + (int)b
+                : kind == 'b' ? l ^ (int)b
+                              : least | (int)(b & ~segment);
         bool in = kind == 'u' ? j >= most : j <= most;
         if (!in) j = l;
         inside |= (u32)in << l;
@@ -749,67 +777,127 @@ static void movmatrix(warp *w, const insn *i, uint32_t mask) {
 // flushed to zero, and that an approximation will do.
 
 static const lanes_row rows[] = {
-    {"mov.u16", mov_u16, "ww", PLAIN}, {"mov.b16", mov_u16, "ww", PLAIN}, {"mov.u32", mov_u32, "ww", PLAIN},
-    {"mov.b32", mov_u32, "ww", PLAIN}, {"mov.s32", mov_u32, "ww", PLAIN}, {"mov.f32", mov_f32, "ww", PLAIN},
-    {"mov.u64", mov_u64, "dd", PLAIN}, {"mov.b64", mov_u64, "dd", PLAIN}, {"mov.f64", mov_f64, "dd", PLAIN},
-    {"mov.pred", mov_pred, "pp", PLAIN}, {"not.pred", not_pred, "pp", PLAIN}, {"and.pred", and_pred, "ppp", PLAIN},
-    {"or.pred", or_pred, "ppp", PLAIN}, {"xor.pred", xor_pred, "ppp", PLAIN},
-    {"selp.b16", selp_u16, "wwwp", PLAIN}, {"selp.u16", selp_u16, "wwwp", PLAIN},
-    {"selp.b32", selp_u32, "wwwp", PLAIN}, {"selp.u32", selp_u32, "wwwp", PLAIN},
-    {"selp.s32", selp_u32, "wwwp", PLAIN}, {"selp.f32", selp_u32, "wwwp", PLAIN},
-    {"selp.b64", selp_u64, "dddp", PLAIN}, {"selp.u64", selp_u64, "dddp", PLAIN},
+    {"mov.u16", mov_u16, "ww", PLAIN},
+    {"mov.b16", mov_u16, "ww", PLAIN},
+    {"mov.u32", mov_u32, "ww", PLAIN},
+    {"mov.b32", mov_u32, "ww", PLAIN},
+    {"mov.s32", mov_u32, "ww", PLAIN},
+    {"mov.f32", mov_f32, "ww", PLAIN},
+    {"mov.u64", mov_u64, "dd", PLAIN},
+    {"mov.b64", mov_u64, "dd", PLAIN},
+    {"mov.f64", mov_f64, "dd", PLAIN},
+    {"mov.pred", mov_pred, "pp", PLAIN},
+    {"not.pred", not_pred, "pp", PLAIN},
+    {"and.pred", and_pred, "ppp", PLAIN},
+    {"or.pred", or_pred, "ppp", PLAIN},
+    {"xor.pred", xor_pred, "ppp", PLAIN},
+    {"selp.b16", selp_u16, "wwwp", PLAIN},
+    {"selp.u16", selp_u16, "wwwp", PLAIN},
+    {"selp.b32", selp_u32, "wwwp", PLAIN},
+    {"selp.u32", selp_u32, "wwwp", PLAIN},
+    {"selp.s32", selp_u32, "wwwp", PLAIN},
+    {"selp.f32", selp_u32, "wwwp", PLAIN},
+    {"selp.b64", selp_u64, "dddp", PLAIN},
+    {"selp.u64", selp_u64, "dddp", PLAIN},
     {"selp.f64", selp_u64, "dddp", PLAIN},
 #define WHOLE_ROWS(T, W, V)                                                                                            \
     {"add." #T, add_##T, W W W, PLAIN}, {"sub." #T, sub_##T, W W W, PLAIN}, {"mul.lo." #T, mul_##T, W W W, PLAIN},     \
         {"mad.lo." #T, mad_##T, W W W W, PLAIN}, {"div." #T, div_##T, W W W, PLAIN},                                   \
         {"rem." #T, rem_##T, W W W, PLAIN}, {"min." #T, min_##T, W W W, PLAIN}, {"max." #T, max_##T, W W W, PLAIN},    \
-        {"neg." #T, neg_##T, W W, PLAIN}, {"shr." #T, shr_##T, W W "w", PLAIN}
-    {"abs.s32", abs_s32, "ww", PLAIN}, {"abs.s64", abs_s64, "dd", PLAIN},
-    WHOLE_ROWS(u16, "w", 16), WHOLE_ROWS(s16, "w", 16), WHOLE_ROWS(u32, "w", 32), WHOLE_ROWS(s32, "w", 32),
-    WHOLE_ROWS(u64, "d", 64), WHOLE_ROWS(s64, "d", 64),
+        {"neg." #T, neg_##T, W W, PLAIN}, {                                                                            \
+        "shr." #T, shr_##T, W W "w", PLAIN                                                                             \
+    }
+    {"abs.s32", abs_s32, "ww", PLAIN},
+    {"abs.s64", abs_s64, "dd", PLAIN},
+    WHOLE_ROWS(u16, "w", 16),
+    WHOLE_ROWS(s16, "w", 16),
+    WHOLE_ROWS(u32, "w", 32),
+    WHOLE_ROWS(s32, "w", 32),
+    WHOLE_ROWS(u64, "d", 64),
+    WHOLE_ROWS(s64, "d", 64),
 #define BIT_ROWS(B, T, W)                                                                                              \
     {"and." #B, and_##T, W W W, PLAIN}, {"or." #B, or_##T, W W W, PLAIN}, {"xor." #B, xor_##T, W W W, PLAIN},          \
-        {"not." #B, not_##T, W W, PLAIN}, {"shl." #B, shl_##T, W W "w", PLAIN}, {"shr." #B, shr_##T, W W "w", PLAIN}
-    BIT_ROWS(b16, u16, "w"), BIT_ROWS(b32, u32, "w"), BIT_ROWS(b64, u64, "d"),
+        {"not." #B, not_##T, W W, PLAIN}, {"shl." #B, shl_##T, W W "w", PLAIN}, {                                      \
+        "shr." #B, shr_##T, W W "w", PLAIN                                                                             \
+    }
+    BIT_ROWS(b16, u16, "w"),
+    BIT_ROWS(b32, u32, "w"),
+    BIT_ROWS(b64, u64, "d"),
 #define FLOAT_ROWS(T, W)                                                                                               \
     {"add." #T, add_##T, W W W, PLAIN}, {"sub." #T, sub_##T, W W W, PLAIN}, {"mul." #T, mul_##T, W W W, PLAIN},        \
         {"div." #T, div_##T, W W W, PLAIN}, {"min." #T, min_##T, W W W, PLAIN}, {"max." #T, max_##T, W W W, PLAIN},    \
         {"copysign." #T, copysign_##T, W W W, PLAIN}, {"neg." #T, neg_##T, W W, PLAIN},                                \
         {"abs." #T, abs_##T, W W, PLAIN}, {"sqrt." #T, sqrt_##T, W W, PLAIN}, {"rsqrt." #T, rsqrt_##T, W W, PLAIN},    \
-        {"rcp." #T, rcp_##T, W W, PLAIN}, {"fma." #T, fma_##T, W W W W, PLAIN}
-    FLOAT_ROWS(f32, "w"), FLOAT_ROWS(f64, "d"),
-    {"fma.rm.f32", fma_rm_f32, "wwww", PLAIN}, {"min.NaN.f32", min_nan_f32, "www", PLAIN},
-    {"max.NaN.f32", max_nan_f32, "www", PLAIN}, {"ex2.f32", ex2_f32, "ww", PLAIN}, {"lg2.f32", lg2_f32, "ww", PLAIN},
-    {"tanh.f32", tanh_f32, "ww", PLAIN}, {"sin.f32", sin_f32, "ww", PLAIN}, {"cos.f32", cos_f32, "ww", PLAIN},
-    {"mul.wide.u16", mul_wide_u16, "www", PLAIN}, {"mul.wide.s16", mul_wide_s16, "www", PLAIN},
-    {"mul.wide.u32", mul_wide_u32, "dww", PLAIN}, {"mul.wide.s32", mul_wide_s32, "dww", PLAIN},
-    {"mad.wide.u16", mad_wide_u16, "wwww", PLAIN}, {"mad.wide.u32", mad_wide_u32, "dwwd", PLAIN},
-    {"mad.wide.s32", mad_wide_s32, "dwwd", PLAIN}, {"mul.hi.u32", mul_hi_u32, "www", PLAIN},
-    {"mul.hi.s32", mul_hi_s32, "www", PLAIN}, {"mul.hi.u64", mul_hi_u64, "ddd", PLAIN},
-    {"mul.hi.s64", mul_hi_s64, "ddd", PLAIN}, {"mad.hi.u32", mad_hi_u32, "wwww", PLAIN},
+        {"rcp." #T, rcp_##T, W W, PLAIN}, {                                                                            \
+        "fma." #T, fma_##T, W W W W, PLAIN                                                                             \
+    }
+    FLOAT_ROWS(f32, "w"),
+    FLOAT_ROWS(f64, "d"),
+    {"fma.rm.f32", fma_rm_f32, "wwww", PLAIN},
+    {"min.NaN.f32", min_nan_f32, "www", PLAIN},
+    {"max.NaN.f32", max_nan_f32, "www", PLAIN},
+    {"ex2.f32", ex2_f32, "ww", PLAIN},
+    {"lg2.f32", lg2_f32, "ww", PLAIN},
+    {"tanh.f32", tanh_f32, "ww", PLAIN},
+    {"sin.f32", sin_f32, "ww", PLAIN},
+    {"cos.f32", cos_f32, "ww", PLAIN},
+    {"mul.wide.u16", mul_wide_u16, "www", PLAIN},
+    {"mul.wide.s16", mul_wide_s16, "www", PLAIN},
+    {"mul.wide.u32", mul_wide_u32, "dww", PLAIN},
+    {"mul.wide.s32", mul_wide_s32, "dww", PLAIN},
+    {"mad.wide.u16", mad_wide_u16, "wwww", PLAIN},
+    {"mad.wide.u32", mad_wide_u32, "dwwd", PLAIN},
+    {"mad.wide.s32", mad_wide_s32, "dwwd", PLAIN},
+    {"mul.hi.u32", mul_hi_u32, "www", PLAIN},
+    {"mul.hi.s32", mul_hi_s32, "www", PLAIN},
+    {"mul.hi.u64", mul_hi_u64, "ddd", PLAIN},
+    {"mul.hi.s64", mul_hi_s64, "ddd", PLAIN},
+    {"mad.hi.u32", mad_hi_u32, "wwww", PLAIN},
 #define CARRY_ROWS(T, U, W)                                                                                            \
     {"add.cc." #T, add_cc_##U, W W W, PLAIN}, {"addc." #T, addc_##U, W W W, PLAIN},                                    \
         {"addc.cc." #T, addc_cc_##U, W W W, PLAIN}, {"sub.cc." #T, sub_cc_##U, W W W, PLAIN},                          \
         {"subc." #T, subc_##U, W W W, PLAIN}, {"subc.cc." #T, subc_cc_##U, W W W, PLAIN},                              \
         {"mad.lo.cc." #T, mad_lo_cc_##U, W W W W, PLAIN}, {"madc.lo.cc." #T, madc_lo_cc_##U, W W W W, PLAIN},          \
         {"madc.lo." #T, madc_lo_##U, W W W W, PLAIN}, {"mad.hi.cc." #T, mad_hi_cc_##U, W W W W, PLAIN},                \
-        {"madc.hi.cc." #T, madc_hi_cc_##U, W W W W, PLAIN}, {"madc.hi." #T, madc_hi_##U, W W W W, PLAIN}
-    CARRY_ROWS(u32, u32, "w"), CARRY_ROWS(s32, u32, "w"), CARRY_ROWS(u64, u64, "d"), CARRY_ROWS(s64, u64, "d"),
-    {"brev.b32", brev_u32, "ww", PLAIN}, {"popc.b32", popc_u32, "ww", PLAIN}, {"popc.b64", popc_u64, "wd", PLAIN},
-    {"clz.b32", clz_u32, "ww", PLAIN}, {"clz.b64", clz_u64, "wd", PLAIN},
-    {"bfind.shiftamt.u32", bfind_shift_u32, "ww", PLAIN}, {"prmt.b32", prmt_u32, "wwww", PLAIN},
-    {"shf.l.wrap.b32", shf_left, "wwww", PLAIN}, {"shf.r.wrap.b32", shf_right, "wwww", PLAIN},
-    {"bfi.b32", bfi_u32, "wwwww", PLAIN}, {"bfi.b64", bfi_u64, "dddww", PLAIN},
-    {"atom.add.u32", atom_add_u32, "www", PLAIN}, {"atom.add.u64", atom_add_u64, "ddd", PLAIN},
-    {"cp.async.commit_group", copy_commit, "", PLAIN}, {"cp.async.wait_group", copy_wait, "w", PLAIN},
-    {"cp.async.wait_all", copy_wait_all, "", PLAIN}, {"membar.gl", nothing, "", PLAIN}, {"membar.cta", nothing, "", PLAIN},
-    {"fence.acq_rel.gpu", nothing, "", PLAIN}, {"griddepcontrol.wait", nothing, "", PLAIN},
-    {"griddepcontrol.launch_dependents", nothing, "", PLAIN}, {"prefetch.global.L2", nothing, "dd", PLAIN},
-    {"bar.sync", nothing, "ww", BARRIER}, {"bar.warp.sync", nothing, "w", CONVERGENT},
-    {"shfl.sync.up.b32", shfl_up, "wpwwww", CONVERGENT}, {"shfl.sync.down.b32", shfl_down, "wpwwww", CONVERGENT},
-    {"shfl.sync.bfly.b32", shfl_bfly, "wpwwww", CONVERGENT}, {"shfl.sync.idx.b32", shfl_idx, "wpwwww", CONVERGENT},
-    {"vote.sync.ballot.b32", vote_ballot, "wpw", CONVERGENT}, {"vote.sync.all.pred", vote_all, "ppw", CONVERGENT},
-    {"vote.sync.any.pred", vote_any, "ppw", CONVERGENT}, {"match.any.sync.b32", match_any, "www", CONVERGENT},
+        {"madc.hi.cc." #T, madc_hi_cc_##U, W W W W, PLAIN}, {                                                          \
+        "madc.hi." #T, madc_hi_##U, W W W W, PLAIN                                                                     \
+    }
+    CARRY_ROWS(u32, u32, "w"),
+    CARRY_ROWS(s32, u32, "w"),
+    CARRY_ROWS(u64, u64, "d"),
+    CARRY_ROWS(s64, u64, "d"),
+    {"brev.b32", brev_u32, "ww", PLAIN},
+    {"popc.b32", popc_u32, "ww", PLAIN},
+    {"popc.b64", popc_u64, "wd", PLAIN},
+    {"clz.b32", clz_u32, "ww", PLAIN},
+    {"clz.b64", clz_u64, "wd", PLAIN},
+    {"bfind.shiftamt.u32", bfind_shift_u32, "ww", PLAIN},
+    {"prmt.b32", prmt_u32, "wwww", PLAIN},
+    {"shf.l.wrap.b32", shf_left, "wwww", PLAIN},
+    {"shf.r.wrap.b32", shf_right, "wwww", PLAIN},
+    {"bfi.b32", bfi_u32, "wwwww", PLAIN},
+    {"bfi.b64", bfi_u64, "dddww", PLAIN},
+    {"atom.add.u32", atom_add_u32, "www", PLAIN},
+    {"atom.add.u64", atom_add_u64, "ddd", PLAIN},
+    {"cp.async.commit_group", copy_commit, "", PLAIN},
+    {"cp.async.wait_group", copy_wait, "w", PLAIN},
+    {"cp.async.wait_all", copy_wait_all, "", PLAIN},
+    {"membar.gl", nothing, "", PLAIN},
+    {"membar.cta", nothing, "", PLAIN},
+    {"fence.acq_rel.gpu", nothing, "", PLAIN},
+    {"griddepcontrol.wait", nothing, "", PLAIN},
+    {"griddepcontrol.launch_dependents", nothing, "", PLAIN},
+    {"prefetch.global.L2", nothing, "dd", PLAIN},
+    {"bar.sync", nothing, "ww", BARRIER},
+    {"bar.warp.sync", nothing, "w", CONVERGENT},
+    {"shfl.sync.up.b32", shfl_up, "wpwwww", CONVERGENT},
+    {"shfl.sync.down.b32", shfl_down, "wpwwww", CONVERGENT},
+    {"shfl.sync.bfly.b32", shfl_bfly, "wpwwww", CONVERGENT},
+    {"shfl.sync.idx.b32", shfl_idx, "wpwwww", CONVERGENT},
+    {"vote.sync.ballot.b32", vote_ballot, "wpw", CONVERGENT},
+    {"vote.sync.all.pred", vote_all, "ppw", CONVERGENT},
+    {"vote.sync.any.pred", vote_any, "ppw", CONVERGENT},
+    {"match.any.sync.b32", match_any, "www", CONVERGENT},
     {"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", mma_tf32, "wwwwwwwwwwwwww", CONVERGENT},
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", mma_bf16_16, "wwwwwwwwwwwwww", CONVERGENT},
     {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", mma_f16_16, "wwwwwwwwwwwwww", CONVERGENT},

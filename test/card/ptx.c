@@ -33,9 +33,9 @@ typedef struct {
     struct {
         char *name;
         int at;
-    } *labels;
+    } * labels;
     int label_count;
-    int64_t module_shared, shared_at; // ends of static shared memory
+    int64_t module_shared; // bytes of static shared memory that all functions have
 } reader;
 
 __attribute__((noreturn, format(printf, 2, 3))) static void fail(const reader *r, const char *format, ...) {
@@ -50,8 +50,8 @@ __attribute__((noreturn, format(printf, 2, 3))) static void fail(const reader *r
 
 // Room for one more element of a list that grows by doubling.
 #define MORE(list, count)                                                                                              \
-    (((count) & ((count) - 1)) == 0 ? (list = realloc(list, sizeof *(list) * (size_t)((count) ? 2 * (count) : 1)))    \
-                                    : (list),                                                                          \
+    (((count) & ((count)-1)) == 0 ? (list = realloc(list, sizeof *(list) * (size_t)((count) ? 2 * (count) : 1)))       \
+                                  : (list),                                                                            \
         &(list)[(count)++])
 
 // Statements: up to a semicolon, a label's colon, or a brace that begins or ends a block.
@@ -175,7 +175,7 @@ static bool find_special(reader *r, const char *name, int *row) {
         if (strcmp(name, names[which]) != 0) continue;
         for (int i = 0; i < f->special_count; i++)
             if (f->special[i].which == which) return *row = f->special[i].row, true;
-        f->special[f->special_count++] = (struct special){*row = f->rows++, which};
+        f->special[f->special_count++] = (struct special){ *row = f->rows++, which};
         return true;
     }
     return false;
@@ -211,8 +211,8 @@ static int operand_row(reader *r, const char *word, char width, int *bytes) {
 // Declarations
 
 static int bytes_of_type(const char *type) {
-    static const char *const names[] = {"pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "b32", "u32", "s32",
-        "f32", "b64", "u64", "s64", "f64"};
+    static const char *const names[] = {
+        "pred", "b8", "u8", "s8", "b16", "u16", "s16", "f16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"};
     static const int bytes[] = {0, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8};
     if (*type == '.') type++;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -295,9 +295,8 @@ static void declare_global(reader *r, const variable *v) {
 
 // A module's own variables come first, then those of one function.
 static void declare_shared(reader *r, const variable *v, bool external) {
-    int64_t *end = r->f ? &r->shared_at : &r->module_shared;
+    int64_t *end = r->f ? &r->f->shared_bytes : &r->module_shared;
     add_symbol(r, v->name, SPACE_SHARED, external ? SHARED_DYNAMIC : place(end, v->bytes, v->align), v->bytes);
-    if (*end > r->m->shared_bytes) r->m->shared_bytes = *end;
     if (*end > SHARED_DYNAMIC) fail(r, "too much static shared memory");
 }
 
@@ -622,7 +621,7 @@ static void read_head(reader *r) {
     *f = (function){.name = strdup(r->word[name]), .of = r->m, .entry = entry};
     f->idle = calloc(1, sizeof *f->idle);
     r->f = f;
-    r->shared_at = r->module_shared;
+    f->shared_bytes = r->module_shared;
     r->register_count = r->local_count = r->label_count = r->depth = 0;
     if (result >= 0) read_params(r, &result, true);
     at = name + 1;

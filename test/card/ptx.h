@@ -50,8 +50,8 @@ struct insn {
     int size;    // bytes of an element
     bool is_signed, is_not;
     int space;
-    int target;             // of a branch
-    const function *callee; // of a call
+    int target;                      // of a branch
+    const function *callee;          // of a call
     int args[16], arg_count, result; // offsets of its parameters in the caller's; -1: no result
 };
 
@@ -87,23 +87,38 @@ struct function {
     int64_t args_bytes; // of an entry
     int64_t lane_bytes; // of parameters, the callees' included
     int64_t local_bytes;
-    int max_threads;     // of a block, 0: not said
-    struct frame **idle; // frames that no call uses (test/card/grid.c)
+    int64_t shared_bytes; // static
+    int max_threads;      // of a block, 0: not said
+    struct frame **idle;  // frames that no call uses (test/card/grid.c)
     struct special {
         int row, which;
     } special[16];
     int special_count;
 };
 
-enum { TID_X, TID_Y, TID_Z, NTID_X, NTID_Y, NTID_Z, CTAID_X, CTAID_Y, CTAID_Z, NCTAID_X, NCTAID_Y, NCTAID_Z, LANE_ID, SPECIALS };
+enum {
+    TID_X,
+    TID_Y,
+    TID_Z,
+    NTID_X,
+    NTID_Y,
+    NTID_Z,
+    CTAID_X,
+    CTAID_Y,
+    CTAID_Z,
+    NCTAID_X,
+    NCTAID_Y,
+    NCTAID_Z,
+    LANE_ID,
+    SPECIALS
+};
 
 struct module {
     function **functions;
     int function_count;
     symbol *symbols;
     int symbol_count;
-    int64_t shared_bytes; // static, of all of it
-    int target;           // 80 of sm_80
+    int target; // 80 of sm_80
 };
 
 // Reads a module; ends the process with one line where it cannot.

@@ -1,9 +1,12 @@
-// CUDA's runtime, as far as the plug-in calls it, over a card in software: memory of the card is memory of this process,
-// a stream does at once what it is given, and a recording is played in an order that its dependencies allow, the one it
-// was recorded in or, with TRADEWIND_CARD_ORDER=backwards, the opposite: what is not ordered must not need to be.
+// CUDA's runtime, as far as the plug-in calls it, over a card in software: memory of the card is memory of this
+// process, a stream does at once what it is given, and a recording is played in an order that its dependencies allow,
+// the one it was recorded in or, with TRADEWIND_CARD_ORDER=backwards, the opposite: what is not ordered must not need
+// to be.
 //
 // Kernels are the PTX that nvcc has put into the plug-in, read when the first of a file is launched.
 // TRADEWIND_CARD_LOG=FILE: every launch, a line each.
+#include "card/runtime.h"
+
 #include "card/grid.h"
 
 #include <cuda_runtime_api.h>
@@ -102,8 +105,8 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
     entries[entry_count++] = (entry){host, (binary *)handle, strdup(name), NULL, SHARED_USUAL};
 }
 
-void __cudaRegisterVar(void **handle, char *host, char *device, const char *name, int external, size_t bytes,
-    int constant, int global) {
+void __cudaRegisterVar(
+    void **handle, char *host, char *device, const char *name, int external, size_t bytes, int constant, int global) {
     (void)device, (void)external, (void)bytes, (void)constant, (void)global;
     variables = realloc(variables, sizeof *variables * (size_t)(variable_count + 1));
     variables[variable_count++] = (variable){host, (binary *)handle, strdup(name)};
@@ -146,7 +149,7 @@ static piece *pieces;
 static int piece_count;
 static size_t taken;
 
-static bool owns(const void *at, size_t bytes) {
+bool runtime_owns(const void *at, size_t bytes) {
     const uint8_t *p = at;
     for (int i = 0; i < piece_count; i++)
         if (p >= pieces[i].at && p + bytes <= pieces[i].at + pieces[i].bytes) return true;
@@ -217,7 +220,7 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *host, size_t bytes, size_
 
 // Work, done at once or put into a recording
 
-typedef enum { WORK_LAUNCH, WORK_COPY, WORK_FILL } work_kind;
+typedef enum { WORK_LAUNCH, WORK_COPY, WORK_FILL, WORK_OTHER } work_kind;
 
 typedef struct {
     work_kind kind;
@@ -225,6 +228,8 @@ typedef struct {
     extent3 grid, block;
     size_t shared;
     uint8_t *args;
+    const char *name; // of WORK_OTHER, which runs with `args`
+    void (*run)(const void *);
     void *to;
     const void *from;
     int byte;
@@ -281,14 +286,17 @@ static cudaError_t error_of(grid_end end) {
     }
 }
 
-static void log_launch(const work *w) {
+static void log_work(const work *w) {
     static FILE *file;
-    const char *name = getenv("TRADEWIND_CARD_LOG");
-    if (!name) return;
-    if (!file) file = fopen(name, "a");
+    const char *path = getenv("TRADEWIND_CARD_LOG");
+    if (!path) return;
+    if (!file) file = fopen(path, "a");
     if (!file) return;
-    fprintf(file, "%s %u,%u,%u %u,%u,%u %zu\n", w->kernel->name, w->grid.x, w->grid.y, w->grid.z, w->block.x, w->block.y,
-        w->block.z, w->shared);
+    if (w->kind == WORK_OTHER)
+        fprintf(file, "%s\n", w->name);
+    else
+        fprintf(file, "%s %u,%u,%u %u,%u,%u %zu\n", w->kernel->name, w->grid.x, w->grid.y, w->grid.z, w->block.x,
+            w->block.y, w->block.z, w->shared);
     fflush(file);
 }
 
@@ -299,8 +307,12 @@ static cudaError_t do_work(const work *w) {
     case WORK_FILL: memset(w->to, w->byte, w->bytes); return cudaSuccess;
     default: break;
     }
-    log_launch(w);
-    grid_call c = {w->kernel->f, w->grid, w->block, w->shared, w->args, owns};
+    log_work(w);
+    if (w->kind == WORK_OTHER) {
+        w->run(w->args);
+        return cudaSuccess;
+    }
+    grid_call c = {w->kernel->f, w->grid, w->block, w->shared, w->args, runtime_owns};
     return lasting = error_of(grid_run(&c));
 }
 
@@ -338,6 +350,13 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream) {
     return submit(stream, &(work){.kind = WORK_FILL, .to = to, .byte = byte, .bytes = bytes});
+}
+
+cudaError_t runtime_submit(
+    cudaStream_t stream, const char *name, void (*run)(const void *with), const void *with, size_t bytes) {
+    work w = {.kind = WORK_OTHER, .name = name, .run = run, .args = malloc(bytes)};
+    memcpy(w.args, with, bytes);
+    return submit(stream, &w);
 }
 
 // Launches
@@ -463,9 +482,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
     (void)flags;
     pthread_mutex_lock(&lock);
-    cudaError_t status = stream->graph && event->graph && stream->graph != event->graph
-                             ? cudaErrorStreamCaptureMerge
-                             : cudaSuccess;
+    cudaError_t status =
+        stream->graph && event->graph && stream->graph != event->graph ? cudaErrorStreamCaptureMerge : cudaSuccess;
     if (event->graph && status == cudaSuccess) {
         stream->graph = event->graph;
         set_add(&stream->last, &event->last);
