@@ -96,7 +96,7 @@ test-gpu: layers $(BUILD)/.deps-test ## the tests on the card, in every precisio
 	@tools/gpu.sh test $(BUILD)
 
 test-card: layers $(BUILD)/.deps-test ## the kernels without a card: their PTX on a card in software (needs nvcc; minutes)
-	@$(call build,$(BUILD)-card,-DTRADEWIND_CUDA=ON -DTRADEWIND_CUDA_ARCHITECTURES=80-virtual -DTRADEWIND_SOFTWARE_CARD=ON,card_tests)
+	@$(call build,$(BUILD)-card,-DTRADEWIND_CUDA=ON -DTRADEWIND_CUDA_ARCHITECTURES=90a-virtual -DTRADEWIND_SOFTWARE_CARD=ON,card_tests)
 	@cd $(BUILD)-card && TRADEWIND_TEST_SIZE=$(CARD_SIZE) $(CTEST) -L card
 
 sanitize-gpu: layers $(BUILD)/.deps-test ## the operators' tests on the card under compute-sanitizer

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { STACK = 256 << 10, BARRIERS = 16, ROUNDS = 1 << 20 };
+enum { STACK = 128 << 10, BARRIERS = 16, ROUNDS = 1 << 20 };
 
 typedef struct {
     warp w; // first
@@ -442,15 +442,18 @@ static int block_turn(block *b, bool backwards) {
     return went;
 }
 
-// $TRADEWIND_CARD_ORDER=backwards: blocks and warps begin with the last, so that what depends on an order shows.
-static bool goes_backwards(void) {
+bool grid_goes_backwards(void) {
     const char *order = getenv("TRADEWIND_CARD_ORDER");
     return order && strcmp(order, "backwards") == 0;
 }
 
+int grid_warp_number(const warp *w) {
+    return ((const fiber *)w)->number;
+}
+
 grid_end grid_run(const grid_call *c) {
     int64_t total = (int64_t)c->grid.x * c->grid.y * c->grid.z, begun = 0, first = 0;
-    bool backwards = goes_backwards();
+    bool backwards = grid_goes_backwards();
     block *blocks = calloc((size_t)total, sizeof *blocks);
     int idle = 0;
     call_now = c;

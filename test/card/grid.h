@@ -57,4 +57,11 @@ void *grid_reach(warp *w, const insn *i, int lane, int address);
 int64_t grid_base(warp *w, int space, int lane);
 void grid_fault(warp *w, grid_end end, int lane, const char *what);
 
+// The warp's number in its block.
+int grid_warp_number(const warp *w);
+
+// $TRADEWIND_CARD_ORDER=backwards: blocks, warps and the nodes of a recording begin with the last, so that what depends
+// on an order shows.
+bool grid_goes_backwards(void);
+
 #endif

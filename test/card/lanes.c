@@ -1,6 +1,7 @@
 // What operations do, for the lanes of a warp that a mask names. Floating-point operations are those of this processor:
 // approximate ones of a card (ex2, tanh, rcp) are exact to rounding here.
 #include "card/grid.h"
+#include "card/hopper.h"
 
 #include "base/half.h"
 
@@ -78,13 +79,13 @@ typedef unsigned __int128 u128;
     }
 
 #define EACH_INTEGER(X) X(u16) X(s16) X(u32) X(s32) X(u64) X(s64)
-#define EACH_FLOAT(X)   X(f32) X(f64)
 
 #define MOVES(T) UNARY(mov_##T, T, T, a)
-MOVES(u16)
-MOVES(u32)
-MOVES(u64)
-MOVES(f32) MOVES(f64)
+MOVES(u16);
+MOVES(u32);
+MOVES(u64);
+MOVES(f32);
+MOVES(f64);
 
 // Sums wrap around.
 #define SUMS(T)                                                                                                        \
@@ -97,8 +98,9 @@ MOVES(f32) MOVES(f64)
     BINARY(min_##T, T, T, T, a < b ? a : b)                                                                            \
     BINARY(max_##T, T, T, T, a > b ? a : b)                                                                            \
     UNARY(neg_##T, T, T, (T)(0 - (u64)a))
-    EACH_INTEGER(SUMS) UNARY(abs_s32, s32, s32, a < 0 ? (s32)(0 - (u32)a) : a)
-        UNARY(abs_s64, s64, s64, a < 0 ? (s64)(0 - (u64)a) : a)
+EACH_INTEGER(SUMS);
+UNARY(abs_s32, s32, s32, a < 0 ? (s32)(0 - (u32)a) : a);
+UNARY(abs_s64, s64, s64, a < 0 ? (s64)(0 - (u64)a) : a);
 
 #define FLOATS(T, S)                                                                                                   \
     BINARY(add_##T, T, T, T, a + b)                                                                                    \
@@ -114,23 +116,27 @@ MOVES(f32) MOVES(f64)
     UNARY(rsqrt_##T, T, T, 1 / sqrt##S(a))                                                                             \
     UNARY(rcp_##T, T, T, 1 / a)                                                                                        \
     TERNARY(fma_##T, T, T, T, T, fma##S(a, b, c))
-            FLOATS(f32, f) FLOATS(f64, )
+FLOATS(f32, f);
+FLOATS(f64, );
 
-    // Of two zeros the lesser is -0, as a card has it for NaN's sake only: a NaN wins.
-    BINARY(min_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fminf(a, b))
-        BINARY(max_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fmaxf(a, b)) UNARY(ex2_f32, f32, f32, exp2f(a))
-            UNARY(lg2_f32, f32, f32, log2f(a)) UNARY(tanh_f32, f32, f32, tanhf(a)) UNARY(sin_f32, f32, f32, sinf(a))
-                UNARY(cos_f32, f32, f32, cosf(a))
+// A NaN wins.
+BINARY(min_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fminf(a, b));
+BINARY(max_nan_f32, f32, f32, f32, isnan(a) || isnan(b) ? NAN : fmaxf(a, b));
+UNARY(ex2_f32, f32, f32, exp2f(a));
+UNARY(lg2_f32, f32, f32, log2f(a));
+UNARY(tanh_f32, f32, f32, tanhf(a));
+UNARY(sin_f32, f32, f32, sinf(a));
+UNARY(cos_f32, f32, f32, cosf(a));
 
-    // a b + c, rounded down.
-    static f32 fma_down(f32 a, f32 b, f32 c) {
+// a b + c, rounded down.
+static f32 fma_down(f32 a, f32 b, f32 c) {
     f64 whole = (f64)a * b, sum = whole + c; // the product is exact, the sum's error is found below
     f32 r = (f32)sum;
     f64 part = sum - whole, lost = (whole - (sum - part)) + (c - part);
     if ((f64)r > sum || ((f64)r == sum && lost < 0)) r = nextafterf(r, -INFINITY);
     return r;
 }
-TERNARY(fma_rm_f32, f32, f32, f32, f32, fma_down(a, b, c))
+TERNARY(fma_rm_f32, f32, f32, f32, f32, fma_down(a, b, c));
 
 #define BITS(T)                                                                                                        \
     BINARY(and_##T, T, T, T, a &b)                                                                                     \
@@ -139,22 +145,24 @@ TERNARY(fma_rm_f32, f32, f32, f32, f32, fma_down(a, b, c))
     UNARY(not_##T, T, T, ~a)                                                                                           \
     BINARY(shl_##T, T, T, u32, b >= 8 * sizeof(T) ? 0 : (T)(a << b))                                                   \
     BINARY(shr_##T, T, T, u32, b >= 8 * sizeof(T) ? 0 : (T)(a >> b))
-BITS(u16)
-BITS(u32)
-BITS(u64)
-BINARY(shr_s16, s16, s16, u32, (s16)(a >> (b > 15 ? 15 : b))) BINARY(shr_s32, s32, s32, u32, a >> (b > 31 ? 31 : b))
-    BINARY(shr_s64, s64, s64, u32, a >> (b > 63 ? 63 : b))
-
-        BINARY(mul_wide_u16, u32, u16, u16, (u32)a *b) BINARY(mul_wide_s16, s32, s16, s16, (s32)a *b)
-            BINARY(mul_wide_u32, u64, u32, u32, (u64)a *b) BINARY(mul_wide_s32, s64, s32, s32, (s64)a *b)
-                TERNARY(mad_wide_u16, u32, u16, u16, u32, (u32)a *b + c)
-                    TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)a *b + c)
-                        TERNARY(mad_wide_s32, s64, s32, s32, s64, (s64)((u64)((s64)a *b) + (u64)c))
-                            BINARY(mul_hi_u32, u32, u32, u32, (u64)a *b >> 32)
-                                BINARY(mul_hi_s32, s32, s32, s32, (s64)a *b >> 32)
-                                    BINARY(mul_hi_u64, u64, u64, u64, (u64)((u128)a *b >> 64))
-                                        BINARY(mul_hi_s64, s64, s64, s64, (s64)((s128)a *b >> 64))
-                                            TERNARY(mad_hi_u32, u32, u32, u32, u32, (u32)((u64)a *b >> 32) + c)
+BITS(u16);
+BITS(u32);
+BITS(u64);
+BINARY(shr_s16, s16, s16, u32, (s16)(a >> (b > 15 ? 15 : b)));
+BINARY(shr_s32, s32, s32, u32, a >> (b > 31 ? 31 : b));
+BINARY(shr_s64, s64, s64, u32, a >> (b > 63 ? 63 : b));
+BINARY(mul_wide_u16, u32, u16, u16, (u32)a *b);
+BINARY(mul_wide_s16, s32, s16, s16, (s32)a *b);
+BINARY(mul_wide_u32, u64, u32, u32, (u64)a *b);
+BINARY(mul_wide_s32, s64, s32, s32, (s64)a *b);
+TERNARY(mad_wide_u16, u32, u16, u16, u32, (u32)a *b + c);
+TERNARY(mad_wide_u32, u64, u32, u32, u64, (u64)a *b + c);
+TERNARY(mad_wide_s32, s64, s32, s32, s64, (s64)((u64)((s64)a *b) + (u64)c));
+BINARY(mul_hi_u32, u32, u32, u32, (u64)a *b >> 32);
+BINARY(mul_hi_s32, s32, s32, s32, (s64)a *b >> 32);
+BINARY(mul_hi_u64, u64, u64, u64, (u64)((u128)a *b >> 64));
+BINARY(mul_hi_s64, s64, s64, s64, (s64)((s128)a *b >> 64));
+TERNARY(mad_hi_u32, u32, u32, u32, u32, (u32)((u64)a *b >> 32) + c);
 
 // Sums with a carry in and out, which each lane has one bit of. x - y is x + ~y + 1, with the carry of that.
 #define CARRIES(name, T, WIDE, in, out, minus, first)                                                                  \
@@ -187,11 +195,12 @@ BINARY(shr_s16, s16, s16, u32, (s16)(a >> (b > 15 ? 15 : b))) BINARY(shr_s32, s3
     CARRIES(mad_hi_cc_##T, T, WIDE, 0, 1, 0, (x = (T)((WIDE)a * b >> 8 * sizeof(T)), y = c))                           \
     CARRIES(madc_hi_cc_##T, T, WIDE, 1, 1, 0, (x = (T)((WIDE)a * b >> 8 * sizeof(T)), y = c))                          \
     CARRIES(madc_hi_##T, T, WIDE, 1, 0, 0, (x = (T)((WIDE)a * b >> 8 * sizeof(T)), y = c))
-                                                CARRY_SET(u32, u64) CARRY_SET(u64, u128)
+CARRY_SET(u32, u64);
+CARRY_SET(u64, u128);
 
-    // Bits
+// Bits
 
-    static u32 reverse(u32 v) {
+static u32 reverse(u32 v) {
     u32 r = 0;
     for (int k = 0; k < 32; k++) r |= (v >> k & 1) << (31 - k);
     return r;
@@ -208,15 +217,15 @@ static u32 permute(u32 a, u32 b, u32 which) {
     return r;
 }
 
-UNARY(brev_u32, u32, u32, reverse(a))
-UNARY(popc_u32, u32, u32, (u32)__builtin_popcount(a))
-UNARY(popc_u64, u32, u64, (u32)__builtin_popcountll(a))
-UNARY(clz_u32, u32, u32, a ? (u32)__builtin_clz(a) : 32)
-UNARY(clz_u64, u32, u64, a ? (u32)__builtin_clzll(a) : 64)
-UNARY(bfind_shift_u32, u32, u32, a ? (u32)__builtin_clz(a) : UINT32_MAX)
-TERNARY(prmt_u32, u32, u32, u32, u32, permute(a, b, c))
-TERNARY(shf_left, u32, u32, u32, u32, (u32)(((u64)b << 32 | a) << (c & 31) >> 32))
-TERNARY(shf_right, u32, u32, u32, u32, (u32)(((u64)b << 32 | a) >> (c & 31)))
+UNARY(brev_u32, u32, u32, reverse(a));
+UNARY(popc_u32, u32, u32, (u32)__builtin_popcount(a));
+UNARY(popc_u64, u32, u64, (u32)__builtin_popcountll(a));
+UNARY(clz_u32, u32, u32, a ? (u32)__builtin_clz(a) : 32);
+UNARY(clz_u64, u32, u64, a ? (u32)__builtin_clzll(a) : 64);
+UNARY(bfind_shift_u32, u32, u32, a ? (u32)__builtin_clz(a) : UINT32_MAX);
+TERNARY(prmt_u32, u32, u32, u32, u32, permute(a, b, c));
+TERNARY(shf_left, u32, u32, u32, u32, (u32)(((u64)b << 32 | a) << (c & 31) >> 32));
+TERNARY(shf_right, u32, u32, u32, u32, (u32)(((u64)b << 32 | a) >> (c & 31)));
 
 #define INSERTS(T)                                                                                                     \
     static void bfi_##T(warp *w, const insn *i, uint32_t mask) {                                                       \
@@ -226,8 +235,8 @@ TERNARY(shf_right, u32, u32, u32, u32, (u32)(((u64)b << 32 | a) >> (c & 31)))
                   T ones = n >= 8 * sizeof(T) ? (T) ~(T)0 : ((T)1 << n) - 1; T m = p >= 8 * sizeof(T) ? 0 : ones << p; \
                   PUT_##T(to, l, (GET_##T(pb, l) & ~m) | (p >= 8 * sizeof(T) ? 0 : GET_##T(pa, l) << p & m)););        \
     }
-INSERTS(u32)
-INSERTS(u64)
+INSERTS(u32);
+INSERTS(u64);
 
 // Predicates
 
@@ -241,11 +250,11 @@ static void put_mask(uint8_t *to, u32 value, u32 mask) {
         (void)b;                                                                                                       \
         put_mask(ROW_AT(0), value, mask);                                                                              \
     }
-ON_MASKS(mov_pred, a)
-ON_MASKS(not_pred, ~a)
-ON_MASKS(and_pred, a &b)
-ON_MASKS(or_pred, a | b)
-ON_MASKS(xor_pred, a ^ b)
+ON_MASKS(mov_pred, a);
+ON_MASKS(not_pred, ~a);
+ON_MASKS(and_pred, a &b);
+ON_MASKS(or_pred, a | b);
+ON_MASKS(xor_pred, a ^ b);
 
 #define SELECTS(T)                                                                                                     \
     static void selp_##T(warp *w, const insn *i, uint32_t mask) {                                                      \
@@ -254,9 +263,9 @@ ON_MASKS(xor_pred, a ^ b)
         u32 which = *(const u32 *)ROW_AT(3);                                                                           \
         EACH_LANE(T a = GET_##T(pa, l); T b = GET_##T(pb, l); PUT_##T(to, l, which >> l & 1 ? a : b););                \
     }
-SELECTS(u16)
-SELECTS(u32)
-SELECTS(u64)
+SELECTS(u16);
+SELECTS(u32);
+SELECTS(u64);
 
 enum {
     CMP_EQ,
@@ -301,9 +310,9 @@ enum {
         put_mask(ROW_AT(0), r, mask);                                                                                  \
     }
 #define COMPARES_INTEGER(T) COMPARES(T, 0)
-EACH_INTEGER(COMPARES_INTEGER)
-COMPARES(f32, isnan(GET_f32(pa, l)) || isnan(GET_f32(pb, l)))
-COMPARES(f64, isnan(GET_f64(pa, l)) || isnan(GET_f64(pb, l)))
+EACH_INTEGER(COMPARES_INTEGER);
+COMPARES(f32, isnan(GET_f32(pa, l)) || isnan(GET_f32(pb, l)));
+COMPARES(f64, isnan(GET_f64(pa, l)) || isnan(GET_f64(pb, l)));
 
 operation *lanes_compare(const char *type, const char *how, insn *i) {
     static const char *const kinds[] = {
@@ -524,20 +533,29 @@ operation *lanes_pack(bool into) {
     FROM_INTEGER(D, s8)                                                                                                \
     FROM_INTEGER(D, u16)                                                                                               \
     FROM_INTEGER(D, s16) FROM_INTEGER(D, u32) FROM_INTEGER(D, s32) FROM_INTEGER(D, u64) FROM_INTEGER(D, s64)
-FROM_EACH_INTEGER(u8)
-FROM_EACH_INTEGER(s8)
-FROM_EACH_INTEGER(u16)
-FROM_EACH_INTEGER(s16)
-FROM_EACH_INTEGER(u32)
-FROM_EACH_INTEGER(s32)
-FROM_EACH_INTEGER(u64)
-FROM_EACH_INTEGER(s64)
+FROM_EACH_INTEGER(u8);
+FROM_EACH_INTEGER(s8);
+FROM_EACH_INTEGER(u16);
+FROM_EACH_INTEGER(s16);
+FROM_EACH_INTEGER(u32);
+FROM_EACH_INTEGER(s32);
+FROM_EACH_INTEGER(u64);
+FROM_EACH_INTEGER(s64);
 
 #define FLOAT_OF(S) UNARY(cvt_f32_##S, f32, S, (f32)a) UNARY(cvt_f64_##S, f64, S, (f64)a)
-    FLOAT_OF(u8) FLOAT_OF(s8) FLOAT_OF(u16) FLOAT_OF(s16) FLOAT_OF(u32) FLOAT_OF(s32) FLOAT_OF(u64) FLOAT_OF(s64)
-        UNARY(cvt_f32_f32, f32, f32, a) UNARY(cvt_f32_f64, f32, f64, (f32)a) UNARY(cvt_f64_f32, f64, f32, (f64)a)
+FLOAT_OF(u8);
+FLOAT_OF(s8);
+FLOAT_OF(u16);
+FLOAT_OF(s16);
+FLOAT_OF(u32);
+FLOAT_OF(s32);
+FLOAT_OF(u64);
+FLOAT_OF(s64);
+UNARY(cvt_f32_f32, f32, f32, a);
+UNARY(cvt_f32_f64, f32, f64, (f32)a);
+UNARY(cvt_f64_f32, f64, f32, (f64)a);
 
-            static f64 rounded(f64 v, s64 how) {
+static f64 rounded(f64 v, s64 how) {
     return how == 'z' ? trunc(v) : how == 'm' ? floor(v) : how == 'p' ? ceil(v) : nearbyint(v);
 }
 
@@ -555,14 +573,14 @@ FROM_EACH_INTEGER(s64)
 #define TO_EACH_INTEGER(S)                                                                                             \
     TO_INTEGER(s32, S, INT32_MIN, INT32_MAX)                                                                           \
     TO_INTEGER(u32, S, 0, UINT32_MAX) TO_INTEGER(s64, S, INT64_MIN, INT64_MAX) TO_INTEGER(u64, S, 0, UINT64_MAX)
-TO_EACH_INTEGER(f32)
-TO_EACH_INTEGER(f64)
+TO_EACH_INTEGER(f32);
+TO_EACH_INTEGER(f64);
 
 static void cvt_whole_f32(warp *w, const insn *i, uint32_t mask) {
     EACH_LANE(PUT_f32(ROW_AT(0), l, (f32)rounded((f64)GET_f32(ROW_AT(1), l), i->imm)););
 }
 
-UNARY(cvt_sat_f32, f32, f32, isnan(a) || a < 0 ? 0 : a > 1 ? 1 : a)
+UNARY(cvt_sat_f32, f32, f32, isnan(a) || a < 0 ? 0 : a > 1 ? 1 : a);
 
 static u32 bits_of(f32 v) {
     u32 bits;
@@ -580,12 +598,21 @@ static u32 tf32_of(f32 v) {
     return isnan(v) ? 0x7FFFE000u : isinf(v) ? bits : (bits + 0x1000) & ~0x1FFFu;
 }
 
-UNARY(cvt_f32_f16, f32, u16, half_widen(a))
-UNARY(cvt_f16_f32, u16, f32, half_narrow(a))
-UNARY(cvt_bf16_f32, u16, f32, bf16_of(a))
-UNARY(cvt_tf32_f32, u32, f32, tf32_of(a))
-BINARY(cvt_f16x2_f32, u32, f32, f32, (u32)half_narrow(a) << 16 | half_narrow(b))
-BINARY(cvt_bf16x2_f32, u32, f32, f32, (u32)bf16_of(a) << 16 | bf16_of(b))
+UNARY(cvt_f32_f16, f32, u16, half_widen(a));
+
+static f32 widen_bf16(u16 v) {
+    u32 bits = (u32)v << 16;
+    f32 r;
+    memcpy(&r, &bits, sizeof r);
+    return r;
+}
+
+UNARY(cvt_f32_bf16, f32, u16, widen_bf16(a));
+UNARY(cvt_f16_f32, u16, f32, half_narrow(a));
+UNARY(cvt_bf16_f32, u16, f32, bf16_of(a));
+UNARY(cvt_tf32_f32, u32, f32, tf32_of(a));
+BINARY(cvt_f16x2_f32, u32, f32, f32, (u32)half_narrow(a) << 16 | half_narrow(b));
+BINARY(cvt_bf16x2_f32, u32, f32, f32, (u32)bf16_of(a) << 16 | bf16_of(b));
 
 operation *lanes_convert(const char *to, const char *from, const char *rounding, bool saturated) {
 #define PAIR(D, S)                                                                                                     \
@@ -597,8 +624,8 @@ operation *lanes_convert(const char *to, const char *from, const char *rounding,
         operation *run;
     } table[] = {ROW_OF(u8), ROW_OF(s8), ROW_OF(u16), ROW_OF(s16), ROW_OF(u32), ROW_OF(s32), ROW_OF(u64), ROW_OF(s64),
         ROW_OF(f32), ROW_OF(f64), PAIR(f32, f64), PAIR(f64, f32), PAIR(s32, f32), PAIR(u32, f32), PAIR(s64, f32),
-        PAIR(u64, f32), PAIR(s32, f64), PAIR(u32, f64), PAIR(s64, f64), PAIR(u64, f64), PAIR(f32, f16), PAIR(f16, f32),
-        PAIR(bf16, f32), PAIR(tf32, f32), PAIR(f16x2, f32), PAIR(bf16x2, f32)};
+        PAIR(u64, f32), PAIR(s32, f64), PAIR(u32, f64), PAIR(s64, f64), PAIR(u64, f64), PAIR(f32, f16), PAIR(f32, bf16),
+        PAIR(f16, f32), PAIR(bf16, f32), PAIR(tf32, f32), PAIR(f16x2, f32), PAIR(bf16x2, f32)};
     if (strcmp(to, "f32") == 0 && strcmp(from, "f32") == 0)
         return saturated ? cvt_sat_f32 : rounding[0] && rounding[1] && rounding[2] == 'i' ? cvt_whole_f32 : cvt_f32_f32;
     for (size_t k = 0; k < sizeof table / sizeof *table; k++)
@@ -708,13 +735,6 @@ static void mma_tf32(warp *w, const insn *i, uint32_t mask) {
     }
     tile_sums(w, i, &t, 10);
     tile_multiply(w, i, &t, 8);
-}
-
-static f32 widen_bf16(u16 v) {
-    u32 bits = (u32)v << 16;
-    f32 r;
-    memcpy(&r, &bits, sizeof r);
-    return r;
 }
 
 static void mma_low(warp *w, const insn *i, int K, f32 (*widen)(u16)) {
@@ -902,6 +922,27 @@ static const lanes_row rows[] = {
     {"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", mma_bf16_16, "wwwwwwwwwwwwww", CONVERGENT},
     {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", mma_f16_16, "wwwwwwwwwwwwww", CONVERGENT},
     {"mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", mma_f16_8, "wwwwwwwwwww", CONVERGENT},
+    {"mbarrier.init.shared::cta.b64", hopper_barrier_init, "ww", PLAIN},
+    {"mbarrier.arrive.shared::cta.b64", hopper_arrive, "dw", PLAIN},
+    {"mbarrier.arrive.expect_tx.shared::cta.b64", hopper_arrive_expecting, "dww", PLAIN},
+    {"mbarrier.try_wait.parity.shared::cta.b64", hopper_try_wait, "pww", POLL},
+    {"fence.mbarrier_init.release.cluster", nothing, "", PLAIN},
+    {"fence.proxy.async.shared::cta", nothing, "", PLAIN},
+    {"prefetch.tensormap", nothing, "d", PLAIN},
+    {"cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", hopper_load, "wdwww", PLAIN},
+    {"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group", hopper_store, "dwww", PLAIN},
+    {"cp.async.bulk.prefetch.tensor.2d.L2.global.tile", nothing, "dww", PLAIN},
+    {"cp.async.bulk.commit_group", nothing, "", PLAIN},
+    {"cp.async.bulk.wait_group.read", nothing, "w", PLAIN},
+    {"wgmma.fence.sync.aligned", nothing, "", CONVERGENT},
+    {"wgmma.commit_group.sync.aligned", nothing, "", CONVERGENT},
+    {"wgmma.wait_group.sync.aligned", nothing, "w", CONVERGENT},
+    {"wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", hopper_multiply_bf16, "ddpww", CONVERGENT},
+    {"wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16", hopper_multiply_f16, "ddpww", CONVERGENT},
+    {"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", hopper_multiply_bf16, "ddpww", CONVERGENT},
+    {"wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", hopper_multiply_f16, "ddpww", CONVERGENT},
+    {"wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", hopper_multiply_bf16, "ddpww", CONVERGENT},
+    {"wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16", hopper_multiply_f16, "ddpww", CONVERGENT},
     {"ldmatrix.sync.aligned.m8n8.x4.shared.b16", ldmatrix, "wwwww", CONVERGENT},
     {"ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", ldmatrix_turned, "wwwww", CONVERGENT},
     {"movmatrix.sync.aligned.m8n8.trans.b16", movmatrix, "ww", CONVERGENT},

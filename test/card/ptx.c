@@ -513,11 +513,46 @@ static void read_branch(reader *r, insn *i, int first) {
     r->labels[r->label_count - 1].at = -1;
 }
 
+static bool is_word(const char *word, const char *stem) {
+    size_t n = strlen(stem);
+    return strncmp(word, stem, n) == 0 && (word[n] == '.' || word[n] == '\0');
+}
+
+// The copy engine's operations: operands are registers, whatever brackets they stand in.
+static void read_bricks(reader *r, insn *i, const lanes_row *row, int first) {
+    i->run = row->run;
+    for (int k = first; k < r->words; k++)
+        if (!strchr("[]{}", r->word[k][0])) put_operand(r, i, i->count, r->word[k], row->widths[i->count]), i->count++;
+}
+
+// A product of four warps: the sums in braces, then operands as of any row.
+static void read_product(reader *r, insn *i, const lanes_row *row, int first) {
+    int *sums = calloc(128, sizeof *sums), bytes, k = first + 1, at = 0;
+    for (; k < r->words && r->word[k][0] != '}'; k++) sums[i->count++] = operand_row(r, r->word[k], 'w', &bytes);
+    const char *word[7]; // two descriptions, whether to add, two signs, which are turned
+    for (k++; k < r->words && at < 7; k++) word[at++] = r->word[k];
+    if (at != 7 || strcmp(word[3], "1") != 0 || strcmp(word[4], "1") != 0) fail(r, "%s has other operands", i->name);
+    const char *kept[5] = {word[0], word[1], word[2], word[5], word[6]};
+    for (int n = 0; n < 5; n++) put_operand(r, i, n, kept[n], row->widths[n]);
+    i->more = sums;
+    i->run = row->run;
+    i->kind = CONVERGENT;
+    i->target = -1;
+}
+
 // Operations that are rows of a table.
 static void read_row(reader *r, insn *i, const char *name, int first) {
     const char *word[OPERANDS * 2];
     const lanes_row *row = lanes_find(name);
     if (!row) fail(r, "the operation %s is not known", name);
+    if (is_word(name, "wgmma.mma_async")) {
+        read_product(r, i, row, first);
+        return;
+    }
+    if (is_word(name, "cp.async.bulk")) {
+        read_bricks(r, i, row, first);
+        return;
+    }
     int count = collect(r, first, word), wanted = (int)strlen(row->widths);
     i->kind = row->kind;
     i->run = row->run;
@@ -525,20 +560,15 @@ static void read_row(reader *r, insn *i, const char *name, int first) {
     for (int n = 0; n < count; i->count++) {
         if (i->count == wanted) fail(r, "%s has too many operands", name);
         if (word[n][0] == '[') {
-            i->space = SPACE_SHARED, i->size = 16;
+            i->space = SPACE_SHARED, i->size = is_word(name, "mbarrier") ? 8 : 16;
             n = read_address(r, i, word, n, i->count);
         } else {
             put_operand(r, i, i->count, word[n++], row->widths[i->count]);
         }
     }
-    bool whole = strncmp(name, "mma", 3) == 0 || strstr(name, "matrix");
+    bool whole = strstr(name, "mma") || strstr(name, "matrix");
     if (row->kind == CONVERGENT && !whole) i->target = i->op[i->count - 1];
     if (i->size) i->count = 1; // of an address
-}
-
-static bool is_word(const char *word, const char *stem) {
-    size_t n = strlen(stem);
-    return strncmp(word, stem, n) == 0 && (word[n] == '.' || word[n] == '\0');
 }
 
 static void read_instruction(reader *r) {

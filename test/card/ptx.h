@@ -45,9 +45,10 @@ struct insn {
     bool guard_not;
     int op[OPERANDS]; // rows, in the order of the text; vectors element by element
     int bytes[OPERANDS];
-    int64_t imm; // offset of an address; place of what is moved; kind of a comparison
-    int count;   // elements of a vector
-    int size;    // bytes of an element
+    const int *more; // rows of a long list: the sums of a product of four warps
+    int64_t imm;     // offset of an address; place of what is moved; kind of a comparison
+    int count;       // elements of a vector
+    int size;        // bytes of an element
     bool is_signed, is_not;
     int space;
     int target;                      // of a branch

@@ -8,6 +8,7 @@
 #include "card/runtime.h"
 
 #include "card/grid.h"
+#include "card/hopper.h"
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MULTIPROCESSORS = 8, SHARED_MOST = 227 << 10, SHARED_USUAL = 48 << 10 };
+enum { MULTIPROCESSORS = 132, SHARED_MOST = 227 << 10, SHARED_USUAL = 48 << 10 };
 static const size_t card_memory = (size_t)4 << 30;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -541,15 +542,10 @@ struct CUgraphExec_st {
     int *order;
 };
 
-static bool goes_backwards(void) {
-    const char *order = getenv("TRADEWIND_CARD_ORDER");
-    return order && strcmp(order, "backwards") == 0;
-}
-
 // An order in which each node comes after those it depends on: as recorded, or the latest that can be next.
 static void find_order(struct CUgraphExec_st *e) {
     const struct CUgraph_st *g = &e->graph;
-    bool *done = calloc((size_t)g->count + 1, sizeof *done), backwards = goes_backwards();
+    bool *done = calloc((size_t)g->count + 1, sizeof *done), backwards = grid_goes_backwards();
     e->order = malloc(sizeof *e->order * (size_t)(g->count + 1));
     for (int n = 0; n < g->count; n++) {
         int next = -1;
@@ -669,12 +665,14 @@ const char *cudaGetErrorString(cudaError_t status) {
     }
 }
 
-// What the plug-in asks a driver for (descriptions of matrices for the copy engine) is not there.
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **to, unsigned version, unsigned long long flags,
     enum cudaDriverEntryPointQueryResult *result) {
-    (void)name, (void)version, (void)flags;
+    (void)version, (void)flags;
+    CUresult (*encode)() = (CUresult(*)())hopper_encode;
+    bool known = strcmp(name, "cuTensorMapEncodeTiled") == 0;
     *to = NULL;
-    *result = cudaDriverEntryPointSymbolNotFound;
+    if (known) memcpy(to, &encode, sizeof *to);
+    *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     return say(cudaSuccess);
 }
 
