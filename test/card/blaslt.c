@@ -1,5 +1,6 @@
 // A stand-in for cuBLASLt, for the card in software: the functions that cuda/product/blaslt.cu looks up, with products
-// as sums in double. It is in the plug-in itself, which TRADEWIND_CUDA=blaslt=PLUGIN therefore names as the library.
+// as sums in double. It is in the plug-in itself, to which
+// a link by the library's name leads (CMakeLists.txt).
 #include "card/runtime.h"
 
 #include "base/half.h"
@@ -11,7 +12,7 @@
 
 #define VISIBLE __attribute__((visibility("default")))
 
-// What the library's opaque types are here.
+// The library's opaque types.
 typedef struct {
     cublasComputeType_t compute;
     cublasOperation_t turn_a, turn_b;
@@ -32,7 +33,8 @@ typedef struct {
     product p;
     matrix a, b, to;
     const void *from_a, *from_b, *from_c;
-    void *into;
+    void *into, *room;
+    size_t room_bytes;
     float alpha, beta;
 } job;
 
@@ -162,6 +164,7 @@ static void put_element(void *at, cudaDataType_t type, int64_t i, float v) {
 static float as_tf32(float v) {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
+    if ((bits & 0x7F800000u) == 0x7F800000u) return v; // infinite, or no number
     bits = (bits + 0x1000) & ~0x1FFFu;
     memcpy(&v, &bits, sizeof v);
     return v;
@@ -180,7 +183,7 @@ static double *spread(
     return to;
 }
 
-// A sum of products. Of low operands it is rounded as often as this card's tensor cores round it, so that the library
+// A sum of products, for low operands rounded as often as this card's tensor cores round it, so that the library
 // and own kernels come out with the same bits, as they nearly do on a card.
 static double sum_of(const double *a, const double *b, int64_t k, bool low) {
     enum { TERMS = 16 };
@@ -218,6 +221,7 @@ static void multiply_one(const job *j, int number) {
 
 static void multiply(const void *work) {
     const job *j = work;
+    memset(j->room, 0xFF, j->room_bytes < 64 ? j->room_bytes : 64); // it is the library's: what was there is gone
     for (int i = 0; i < j->to.batch; i++) multiply_one(j, i);
 }
 
@@ -233,13 +237,18 @@ VISIBLE cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDes
     const void *c, cublasLtMatrixLayout_t layout_c, void *d, cublasLtMatrixLayout_t layout_d,
     const cublasLtMatmulAlgo_t *algorithm, void *room, size_t room_bytes, cudaStream_t stream) {
     job j = {.p = *(product *)(void *)of, .from_a = a, .from_b = b, .from_c = c, .into = d};
+    j.room = room, j.room_bytes = room_bytes;
     (void)handle, (void)layout_c, (void)algorithm;
     j.a = *(matrix *)(void *)layout_a, j.b = *(matrix *)(void *)layout_b, j.to = *(matrix *)(void *)layout_d;
     memcpy(&j.alpha, alpha, sizeof j.alpha);
     memcpy(&j.beta, beta, sizeof j.beta);
-    if (!lies_well(&j.a, a) || !lies_well(&j.b, b) || !lies_well(&j.to, d) || !runtime_owns(room, room_bytes))
+    bool biased = j.p.end == CUBLASLT_EPILOGUE_BIAS || j.p.end == CUBLASLT_EPILOGUE_RELU_BIAS;
+    if (!biased && j.p.end != CUBLASLT_EPILOGUE_DEFAULT && j.p.end != CUBLASLT_EPILOGUE_RELU)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (biased && !runtime_owns(j.p.bias, j.to.rows * (j.p.bias_type == CUDA_R_32F ? 4 : 2)))
         return CUBLAS_STATUS_INVALID_VALUE;
-    memset(room, 0xFF, 64); // it is the library's: what was there is gone
+    if (c != d || !lies_well(&j.a, a) || !lies_well(&j.b, b) || !lies_well(&j.to, d) || !runtime_owns(room, room_bytes))
+        return CUBLAS_STATUS_INVALID_VALUE;
     return runtime_submit(stream, "cublasLtMatmul", multiply, &j, sizeof j) == cudaSuccess
                ? CUBLAS_STATUS_SUCCESS
                : CUBLAS_STATUS_EXECUTION_FAILED;

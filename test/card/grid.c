@@ -4,13 +4,16 @@
 // warps of those that have begun poll: then the next one begins, as blocks of a card that meet are there together.
 #include "card/grid.h"
 
+#include "card/hopper.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
 
-enum { STACK = 128 << 10, BARRIERS = 16, ROUNDS = 1 << 20 };
+// TOGETHER: blocks that a card has at a time, at most.
+enum { STACK = 128 << 10, BARRIERS = 16, ROUNDS = 1 << 20, TOGETHER = 132 * 16 };
 
 typedef struct {
     warp w; // first
@@ -29,7 +32,7 @@ struct block {
     fiber *fibers;
     int count, alive;
     struct {
-        int arrived;
+        int arrived, wanted; // 0: all warps that are alive
         unsigned turn;
     } barrier[BARRIERS];
 };
@@ -71,6 +74,11 @@ static size_t shared_bytes(const grid_call *c) {
 static bool in_shared(const grid_call *c, int64_t at, int64_t bytes) {
     if (at < 0) return false;
     return at + bytes <= c->f->shared_bytes || (at >= SHARED_DYNAMIC && at + bytes <= (int64_t)shared_bytes(c));
+}
+
+bool grid_in_shared(const warp *w, int64_t at, int64_t bytes) {
+    (void)w;
+    return in_shared(call_now, at, bytes);
 }
 
 int64_t grid_base(warp *w, int space, int lane) {
@@ -123,7 +131,12 @@ void *grid_reach(warp *w, const insn *i, int lane, int address) {
     if (i->space == SPACE_SHARED) {
         at &= UINT32_MAX;
         good = in_shared(call_now, at, bytes);
-    } else if (i->space == SPACE_GLOBAL || i->space == SPACE_GENERIC) {
+    } else if (i->space == SPACE_LOCAL || i->space == SPACE_PARAM || i->space == SPACE_LANE_PARAM) {
+        const function *f = w->now->f;
+        good = at >= 0 && at + bytes <= (i->space == SPACE_LOCAL      ? f->local_bytes
+                                            : i->space == SPACE_PARAM ? f->args_bytes
+                                                                      : f->lane_bytes);
+    } else {
         good = may_touch(w, i->space, (uintptr_t)at, bytes);
     }
     if (!good) {
@@ -205,9 +218,14 @@ static void release_barrier(block *b, int number) {
 static void wait_at_barrier(warp *w, const insn *i) {
     const uint8_t *rows = w->now->rows;
     block *b = w->block;
-    int number = (int)((const uint32_t *)(rows + (size_t)i->op[0] * ROW))[0] % BARRIERS, wanted = b->alive;
-    if (i->count > 1) wanted = (int)((const uint32_t *)(rows + (size_t)i->op[1] * ROW))[0] / WARP;
-    if (++b->barrier[number].arrived >= wanted) {
+    int lane = __builtin_ctz(w->live), number = (int)((const uint32_t *)(rows + (size_t)i->op[0] * ROW))[lane],
+        wanted = 0;
+    if (i->count > 1) wanted = (int)((const uint32_t *)(rows + (size_t)i->op[1] * ROW))[lane];
+    if (number < 0 || number >= BARRIERS || wanted % WARP ||
+        (b->barrier[number].arrived && b->barrier[number].wanted != wanted / WARP))
+        grid_fault(w, GRID_TRAP, lane, "no such barrier, or one that others meet at in another number");
+    b->barrier[number].wanted = wanted / WARP;
+    if (++b->barrier[number].arrived >= (wanted ? wanted / WARP : b->alive)) {
         release_barrier(b, number);
         return;
     }
@@ -229,8 +247,7 @@ typedef struct {
 typedef struct {
     strand now, other[WARP];
     int count;
-    int meet;      // the place of the one furthest behind that is not blocked; INT_MAX: there is none
-    uint32_t live; // lanes that have not returned
+    int meet; // the place of the one furthest behind that is not blocked; INT_MAX: there is none
 } strands;
 
 static void find_meet(strands *s) {
@@ -304,20 +321,28 @@ static void call_function(warp *w, const insn *i, uint32_t active) {
 
 // True if all lanes are here that an instruction is for. Otherwise those that are wait, and others go on.
 static bool all_here(warp *w, strands *s, const insn *i) {
-    uint32_t wanted = s->live;
+    uint32_t wanted = w->live;
     join_here(s);
     if (i->kind == CONVERGENT && i->target >= 0) {
         const uint32_t *named = (const uint32_t *)(w->now->rows + (size_t)i->target * ROW);
-        wanted &= named[__builtin_ctz(s->now.mask)];
+        uint32_t first = named[__builtin_ctz(s->now.mask)];
+        for (int l = 0; l < WARP; l++)
+            if (s->now.mask >> l & 1 && (named[l] != first || !(first >> l & 1)))
+                grid_fault(w, GRID_STUCK, l, "a lane names other lanes, or not itself");
+        wanted &= first;
     }
-    if ((s->now.mask & wanted) == wanted) return true;
+    if ((s->now.mask & wanted) == wanted) {
+        if (guarded(w->now, i, s->now.mask) != s->now.mask)
+            grid_fault(w, GRID_STUCK, 0, "a guard leaves out lanes that others wait for");
+        return true;
+    }
     put_aside(s, s->now.at, s->now.mask, true);
     if (!take_up(s)) grid_fault(w, GRID_STUCK, 0, "lanes wait for others that do not come");
     return false;
 }
 
-static bool leave(strands *s, uint32_t active) {
-    s->live &= ~active;
+static bool leave(warp *w, strands *s, uint32_t active) {
+    if (!w->now->up) w->live &= ~active;
     s->now.mask &= ~active;
     s->now.at++;
     if (s->now.mask) return true;
@@ -332,7 +357,7 @@ static bool step(warp *w, strands *s) {
     w->at = i;
     switch (i->kind) {
     case BRANCH: branch(s, i, active); return true;
-    case RETURN: return leave(s, active);
+    case RETURN: return leave(w, s, active);
     case CALL:
         if (active) call_function(w, i, active);
         break;
@@ -341,9 +366,8 @@ static bool step(warp *w, strands *s) {
         wait_at_barrier(w, i);
         break;
     case CONVERGENT:
-        if (active && !all_here(w, s, i)) return true;
-        active = guarded(w->now, i, s->now.mask);
-        if (active) i->run(w, i, active);
+        if (!all_here(w, s, i)) return true;
+        i->run(w, i, s->now.mask);
         break;
     case POLL:
         i->run(w, i, active);
@@ -361,7 +385,7 @@ static bool step(warp *w, strands *s) {
 }
 
 static void run_function(warp *w, uint32_t mask) {
-    strands s = {.now = {0, mask, false}, .meet = INT_MAX, .live = mask};
+    strands s = {.now = {0, mask, false}, .meet = INT_MAX};
     do {
         if (s.now.at < s.meet) continue;
         if (s.now.at > s.meet) {
@@ -377,6 +401,7 @@ static void run_function(warp *w, uint32_t mask) {
 
 static void begin_fiber(void) {
     fiber *f = running;
+    f->w.live = f->alive;
     frame_push(&f->w, call_now->f);
     run_function(&f->w, f->alive);
     frame_pop(&f->w);
@@ -385,7 +410,7 @@ static void begin_fiber(void) {
     f->ended = true;
     b->alive--;
     for (int i = 0; i < BARRIERS; i++)
-        if (b->barrier[i].arrived >= b->alive) release_barrier(b, i);
+        if (!b->barrier[i].wanted && b->barrier[i].arrived >= b->alive) release_barrier(b, i);
     give_way();
 }
 
@@ -418,6 +443,10 @@ static void block_begin(block *b, int64_t number) {
 }
 
 static void block_end(block *b) {
+    if (hopper_left(b->shared)) {
+        fprintf(stderr, "card: %s: a block ends before bricks that it asked for are there\n", call_now->f->name);
+        end_now = GRID_TRAP;
+    }
     for (int i = 0; i < b->count; i++) {
         if (stack_count < (int)(sizeof stacks / sizeof *stacks))
             stacks[stack_count++] = b->fibers[i].stack;
@@ -428,13 +457,15 @@ static void block_end(block *b) {
     free(b->shared);
 }
 
-// Resumes each warp that can go on, in the order of the grid's turn. Returns how many went further than a poll.
-static int block_turn(block *b, bool backwards) {
+// Resumes each warp that can go on, in the order of the grid's turn, and counts them. Returns the number of those that
+// went further than a poll.
+static int block_turn(block *b, bool backwards, int *resumed) {
     int went = 0;
     for (int k = 0; k < b->count && end_now == GRID_DONE; k++) {
         fiber *f = &b->fibers[backwards ? b->count - 1 - k : k];
         if (f->ended || (f->waits >= 0 && b->barrier[f->waits].turn == f->turn)) continue;
         f->polls = false;
+        ++*resumed;
         running = f;
         swapcontext(&main_context, &f->context);
         went += !f->polls;
@@ -459,16 +490,16 @@ grid_end grid_run(const grid_call *c) {
     call_now = c;
     end_now = GRID_DONE;
     while (first < total && end_now == GRID_DONE) {
-        int went = 0;
+        int went = 0, resumed = 0;
         if (first == begun) block_begin(&blocks[begun], backwards ? total - 1 - begun : begun), begun++;
         for (int64_t k = first; k < begun; k++)
-            if (blocks[k].alive) went += block_turn(&blocks[k], backwards);
+            if (blocks[k].alive) went += block_turn(&blocks[k], backwards, &resumed);
         while (first < begun && !blocks[first].alive) block_end(&blocks[first++]);
         idle = went ? 0 : idle + 1;
         if (went || end_now != GRID_DONE) continue;
-        if (begun < total) {
+        if (resumed && begun < total && begun - first < TOGETHER) {
             block_begin(&blocks[begun], backwards ? total - 1 - begun : begun), begun++;
-        } else if (idle > ROUNDS) {
+        } else if (!resumed || idle > ROUNDS) {
             fprintf(stderr, "card: %s: its warps wait for each other for ever\n", c->f->name);
             end_now = GRID_STUCK;
         }

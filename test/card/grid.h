@@ -28,6 +28,7 @@ typedef struct block block;
 
 struct warp {
     frame *now;
+    uint32_t live; // lanes that have not left the kernel
     block *block;
     const insn *at;
     pending_copy *copies; // in order; of groups that were committed, and then of the open one
@@ -35,7 +36,7 @@ struct warp {
     int groups[64], group_count; // copies up to the end of each committed group
 };
 
-// What a kernel may touch: false where the bytes are no memory of the card's.
+// True if the bytes are memory of the card's.
 typedef bool grid_owns(const void *at, size_t bytes);
 
 typedef struct {
@@ -56,6 +57,9 @@ grid_end grid_run(const grid_call *c);
 void *grid_reach(warp *w, const insn *i, int lane, int address);
 int64_t grid_base(warp *w, int space, int lane);
 void grid_fault(warp *w, grid_end end, int lane, const char *what);
+
+// True if these bytes of shared memory are the block's.
+bool grid_in_shared(const warp *w, int64_t at, int64_t bytes);
 
 // The warp's number in its block.
 int grid_warp_number(const warp *w);

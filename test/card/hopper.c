@@ -14,7 +14,7 @@
 
 enum { BOX = 64, BOX_BYTES = BOX * BOX * 2, RUN_BYTES = 16 };
 
-// What a CUtensorMap holds here.
+// The content of a CUtensorMap here.
 typedef struct {
     uint32_t magic;
     uint8_t *data;
@@ -45,7 +45,7 @@ static uint32_t word_of(const warp *w, const insn *i, int at, int lane) {
 // A place in shared memory by an operand.
 static uint8_t *shared_at(warp *w, const insn *i, int at, int lane, int bytes) {
     insn reach = *i;
-    reach.space = SPACE_SHARED, reach.imm = 0, reach.size = bytes, reach.count = 1;
+    reach.space = SPACE_SHARED, reach.size = bytes, reach.count = 1;
     return grid_reach(w, &reach, lane, at);
 }
 
@@ -134,10 +134,13 @@ static void bring(const brick *b) {
 static brick *under_way;
 static int under_way_count;
 
-static void bring_all(const uint8_t *shared) {
+// Those of one barrier, or of all: ANY.
+enum { ANY = UINT16_MAX << 4 };
+
+static void bring_told(const uint8_t *shared, uint32_t barrier) {
     int left = 0;
     for (int k = 0; k < under_way_count; k++) {
-        if (under_way[k].shared == shared)
+        if (under_way[k].shared == shared && (barrier == ANY || under_way[k].barrier == barrier))
             bring(&under_way[k]);
         else
             under_way[left++] = under_way[k];
@@ -145,23 +148,37 @@ static void bring_all(const uint8_t *shared) {
     under_way_count = left;
 }
 
+int hopper_left(const uint8_t *shared) {
+    int left = 0, all = under_way_count;
+    for (int k = 0; k < all; k++)
+        if (under_way[k].shared != shared) under_way[left++] = under_way[k];
+    under_way_count = left;
+    return all - left;
+}
+
+static void check_brick(warp *w, uint32_t at, int lane) {
+    if (at % 1024) grid_fault(w, GRID_MISALIGNED, lane, "a brick does not begin at a multiple of 1024");
+    if (!grid_in_shared(w, at, BOX_BYTES)) grid_fault(w, GRID_BAD_ADDRESS, lane, "a brick outside shared memory");
+}
+
 void hopper_load(warp *w, const insn *i, uint32_t mask) {
     uint8_t *shared = (uint8_t *)(uintptr_t)grid_base(w, SPACE_SHARED, 0);
     EACH(l) {
         brick b = {map_of(w, i, 1, l), (int)word_of(w, i, 2, l), (int)word_of(w, i, 3, l), shared, word_of(w, i, 0, l),
             word_of(w, i, 4, l)};
-        if (b.to % 1024) grid_fault(w, GRID_MISALIGNED, l, "a brick does not begin at a multiple of 1024");
-        shared_at(w, i, 0, l, 1), shared_at(w, i, 4, l, sizeof(barrier));
+        check_brick(w, b.to, l);
+        shared_at(w, i, 4, l, sizeof(barrier));
         under_way = realloc(under_way, sizeof b * (size_t)(under_way_count + 1));
         under_way[under_way_count++] = b;
     }
-    if (!grid_goes_backwards()) bring_all(shared);
+    if (!grid_goes_backwards()) bring_told(shared, ANY);
 }
 
 void hopper_try_wait(warp *w, const insn *i, uint32_t mask) {
     uint32_t *past = (uint32_t *)(w->now->rows + (size_t)i->op[0] * ROW);
-    bring_all((const uint8_t *)(uintptr_t)grid_base(w, SPACE_SHARED, 0));
+    const uint8_t *shared = (const uint8_t *)(uintptr_t)grid_base(w, SPACE_SHARED, 0);
     EACH(l) {
+        bring_told(shared, word_of(w, i, 1, l));
         const barrier *b = (const barrier *)(void *)shared_at(w, i, 1, l, sizeof *b);
         uint32_t is = (uint32_t)((b->state & 1) != (int32_t)(word_of(w, i, 2, l) & 1));
         *past = (*past & ~(1u << l)) | is << l;
@@ -174,6 +191,7 @@ void hopper_store(warp *w, const insn *i, uint32_t mask) {
         matrix_map m = map_of(w, i, 0, l);
         int left = (int)word_of(w, i, 1, l), top = (int)word_of(w, i, 2, l);
         uint32_t from = word_of(w, i, 3, l);
+        check_brick(w, from, l);
         for (int r = 0; r < BOX; r++)
             for (int c = 0; c < BOX; c++) {
                 int64_t x = left + c, y = top + r;
@@ -199,12 +217,15 @@ static operand_place place_of(uint64_t description, bool turned) {
         (uint32_t)(description >> 32 & 0x3FFF) << 4, turned};
 }
 
-static float operand_at(const uint8_t *shared, const operand_place *p, int n, int k, bool half) {
+static float operand_at(warp *w, const operand_place *p, int n, int k, bool half) {
+    const uint8_t *shared = (const uint8_t *)(uintptr_t)grid_base(w, SPACE_SHARED, 0);
     int strip = p->turned ? k : n;
     uint32_t at = p->at + (uint32_t)(strip / 8) * p->rows + (uint32_t)(strip % 8) * 128, bits;
     at += p->turned ? (uint32_t)(n / BOX) * p->between + (uint32_t)(n % BOX) * 2 : (uint32_t)k * 2;
     uint16_t v;
     float wide;
+    if (!grid_in_shared(w, swapped(at), sizeof v))
+        grid_fault(w, GRID_BAD_ADDRESS, 0, "an operand outside shared memory");
     memcpy(&v, shared + swapped(at), sizeof v);
     if (half) return half_widen(v);
     bits = (uint32_t)v << 16;
@@ -214,15 +235,18 @@ static float operand_at(const uint8_t *shared, const operand_place *p, int n, in
 
 // Operands: descriptions of A and B, whether to add, whether A and B are turned; the sums are `more`.
 static void multiply(warp *w, const insn *i, bool half) {
-    const uint8_t *rows = w->now->rows, *shared = (const uint8_t *)(uintptr_t)grid_base(w, SPACE_SHARED, 0);
-    operand_place a = place_of(((const uint64_t *)(rows + (size_t)i->op[0] * ROW))[0], word_of(w, i, 3, 0) != 0),
-                  b = place_of(((const uint64_t *)(rows + (size_t)i->op[1] * ROW))[0], word_of(w, i, 4, 0) != 0);
+    const uint8_t *rows = w->now->rows;
+    uint64_t first_word = *(const uint64_t *)(rows + (size_t)i->op[0] * ROW),
+             second_word = *(const uint64_t *)(rows + (size_t)i->op[1] * ROW);
+    operand_place a = place_of(first_word, word_of(w, i, 3, 0) != 0),
+                  b = place_of(second_word, word_of(w, i, 4, 0) != 0);
+    if (first_word >> 62 != 1 || second_word >> 62 != 1) grid_fault(w, GRID_BAD_ADDRESS, 0, "bricks of another kind");
     bool add = word_of(w, i, 2, 0) & 1;
     int first = grid_warp_number(w) % 4 * HEIGHT, columns = i->count * 2;
     float left[HEIGHT][DEPTH], right[256][DEPTH];
     for (int k = 0; k < DEPTH; k++) {
-        for (int r = 0; r < HEIGHT; r++) left[r][k] = operand_at(shared, &a, first + r, k, half);
-        for (int c = 0; c < columns; c++) right[c][k] = operand_at(shared, &b, c, k, half);
+        for (int r = 0; r < HEIGHT; r++) left[r][k] = operand_at(w, &a, first + r, k, half);
+        for (int c = 0; c < columns; c++) right[c][k] = operand_at(w, &b, c, k, half);
     }
     for (int s = 0; s < i->count; s++) {
         float *to = (float *)(void *)(w->now->rows + (size_t)i->more[s] * ROW);

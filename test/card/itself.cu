@@ -1,4 +1,4 @@
-// The card in software itself: it computes as the host does, and each mistake that it is there to find is found. A
+// The card in software itself: it computes as the host does, and mistakes that it is there to find are found. A
 // mistake ends the card for the process, so each is made in a process of its own. Runs in: make test-card.
 #include <cuda_runtime.h>
 #include <math.h>
@@ -69,7 +69,7 @@ static void computes_as_the_host_does(void **state) {
 
 // Mistakes
 
-// What a function returns in a process of its own.
+// The result of a function in a process of its own.
 static int apart(int (*run)(void)) {
     int status = 0;
     pid_t child = fork();
@@ -128,7 +128,7 @@ template <bool MEETS> static __global__ void exchange_kernel(int *to) {
     to[threadIdx.x] = room[threadIdx.x ^ 32];
 }
 
-// How many of both orders give the right result.
+// Number of orders, of both, that give the right result.
 template <bool MEETS> static int good_exchanges(void) {
     static const char *const orders[] = {"recorded", "backwards"};
     int good = 0;
@@ -222,6 +222,49 @@ static void a_missing_dependency_shows(void **state) {
     assert_int_equal(apart(unjoined), 9);
 }
 
+// A sum over all lanes, to which half of a warp does not come.
+static __device__ __noinline__ float sum_of_lanes(float v) {
+    for (int d = 16; d; d >>= 1) v += __shfl_xor_sync(0xFFFFFFFFu, v, d);
+    return v;
+}
+
+template <int LANES> static __global__ void sum_kernel(float *to) {
+    float v = (float)threadIdx.x;
+    if (threadIdx.x < LANES) v = sum_of_lanes(v);
+    to[threadIdx.x] = v;
+}
+
+template <int LANES> static int sum_lanes(void) {
+    float *to = take<float>(32);
+    sum_kernel<LANES><<<1, 32>>>(to);
+    cudaError_t status = cudaGetLastError();
+    return status == cudaSuccess && to[5] != 496 ? 1 : (int)status;
+}
+
+// Two warps wait at a barrier for three; the third leaves.
+static __global__ void counted_kernel(float *to, int threads) {
+    if (threadIdx.x < 64) asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+    to[threadIdx.x] = 1;
+}
+
+static int meet_in_two(void) {
+    counted_kernel<<<1, 96>>>(take<float>(96), 64);
+    return cudaGetLastError();
+}
+
+static int meet_in_three(void) {
+    counted_kernel<<<1, 96>>>(take<float>(96), 96);
+    return cudaGetLastError();
+}
+
+static void lanes_and_warps_that_do_not_come_show(void **state) {
+    (void)state;
+    assert_int_equal(apart(sum_lanes<32>), cudaSuccess);
+    assert_int_equal(apart(sum_lanes<16>), cudaErrorLaunchTimeout % 256);
+    assert_int_equal(apart(meet_in_two), cudaSuccess);
+    assert_int_equal(apart(meet_in_three), cudaErrorLaunchTimeout % 256);
+}
+
 static __global__ void wait_kernel(volatile int *flag) {
     while (!*flag)
         ;
@@ -253,6 +296,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(computes_as_the_host_does),
         cmocka_unit_test(addresses_are_checked), cmocka_unit_test(a_missing_barrier_shows),
         cmocka_unit_test(a_copy_that_is_not_waited_for_shows), cmocka_unit_test(a_missing_dependency_shows),
-        cmocka_unit_test(blocks_meet_or_wait_for_ever)};
+        cmocka_unit_test(lanes_and_warps_that_do_not_come_show), cmocka_unit_test(blocks_meet_or_wait_for_ever)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

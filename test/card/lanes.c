@@ -1,4 +1,4 @@
-// What operations do, for the lanes of a warp that a mask names. Floating-point operations are those of this processor:
+// Operations, for the lanes of a warp that a mask names. Floating-point operations are those of this processor:
 // approximate ones of a card (ex2, tanh, rcp) are exact to rounding here.
 #include "card/grid.h"
 #include "card/hopper.h"
@@ -93,12 +93,25 @@ MOVES(f64);
     BINARY(sub_##T, T, T, T, (T)((u64)a - (u64)b))                                                                     \
     BINARY(mul_##T, T, T, T, (T)((u64)a * (u64)b))                                                                     \
     TERNARY(mad_##T, T, T, T, T, (T)((u64)a * (u64)b + (u64)c))                                                        \
-    BINARY(div_##T, T, T, T, b ? (T)(a / b) : (T)-1)                                                                   \
-    BINARY(rem_##T, T, T, T, b ? (T)(a % b) : a)                                                                       \
     BINARY(min_##T, T, T, T, a < b ? a : b)                                                                            \
     BINARY(max_##T, T, T, T, a > b ? a : b)                                                                            \
     UNARY(neg_##T, T, T, (T)(0 - (u64)a))
 EACH_INTEGER(SUMS);
+
+// Of the least number by -1 the quotient wraps around, too.
+#define QUOTIENTS(T)                                                                                                   \
+    BINARY(div_##T, T, T, T, b ? (T)(a / b) : (T)-1)                                                                   \
+    BINARY(rem_##T, T, T, T, b ? (T)(a % b) : a)
+#define SIGNED_QUOTIENTS(T)                                                                                            \
+    BINARY(div_##T, T, T, T, b == -1 ? (T)(0 - (u64)a) : b ? (T)(a / b) : (T)-1)                                       \
+    BINARY(rem_##T, T, T, T, b == -1 ? 0 : b ? (T)(a % b) : a)
+QUOTIENTS(u16);
+QUOTIENTS(u32);
+QUOTIENTS(u64);
+SIGNED_QUOTIENTS(s16);
+SIGNED_QUOTIENTS(s32);
+SIGNED_QUOTIENTS(s64);
+
 UNARY(abs_s32, s32, s32, a < 0 ? (s32)(0 - (u32)a) : a);
 UNARY(abs_s64, s64, s64, a < 0 ? (s64)(0 - (u64)a) : a);
 
@@ -365,7 +378,7 @@ static inline void deposit(uint8_t *at, u64 v, int size) {
     }
 }
 
-static void load(warp *w, const insn *i, uint32_t mask) {
+void lanes_load(warp *w, const insn *i, uint32_t mask) {
     for (int l = 0; l < WARP; l++) {
         if (!(mask >> l & 1)) continue;
         const uint8_t *from = grid_reach(w, i, l, i->count);
@@ -379,7 +392,7 @@ static void load(warp *w, const insn *i, uint32_t mask) {
     }
 }
 
-static void store(warp *w, const insn *i, uint32_t mask) {
+void lanes_store(warp *w, const insn *i, uint32_t mask) {
     for (int l = 0; l < WARP; l++) {
         if (!(mask >> l & 1)) continue;
         uint8_t *to = grid_reach(w, i, l, 0);
@@ -388,16 +401,6 @@ static void store(warp *w, const insn *i, uint32_t mask) {
             deposit(to, v, i->size);
         }
     }
-}
-
-operation *lanes_load(const insn *i) {
-    (void)i;
-    return load;
-}
-
-operation *lanes_store(const insn *i) {
-    (void)i;
-    return store;
 }
 
 static void atom_add_u32(warp *w, const insn *i, uint32_t mask) {
@@ -437,7 +440,7 @@ static void nothing(warp *w, const insn *i, uint32_t mask) {
 
 // Asynchronous copies are done as late as they may be, when their group is waited for.
 
-static void copy_async(warp *w, const insn *i, uint32_t mask) {
+void lanes_copy(warp *w, const insn *i, uint32_t mask) {
     insn to = *i, from = *i;
     to.space = SPACE_SHARED, to.imm = i->target;
     from.space = SPACE_GLOBAL;
@@ -445,23 +448,22 @@ static void copy_async(warp *w, const insn *i, uint32_t mask) {
         if (!(mask >> l & 1)) continue;
         int bytes = (int)GET_u32(ROW_AT(2), l), have = (int)GET_u32(ROW_AT(3), l);
         pending_copy c = {.bytes = bytes, .filled = have};
+        if ((bytes != 4 && bytes != 8 && bytes != 16) || have < 0 || have > bytes)
+            grid_fault(w, GRID_TRAP, l, "a copy of no size that there is");
         to.size = bytes, to.count = 1;
-        from.size = have > 0 ? have : 1, from.count = 1;
+        from.size = 1, from.count = have;
         c.to = grid_reach(w, &to, l, 0);
         if (have > 0) c.from = grid_reach(w, &from, l, 1);
+        if ((uintptr_t)c.from % (uintptr_t)bytes) grid_fault(w, GRID_MISALIGNED, l, "a misaligned address");
         if ((w->copy_count & (w->copy_count - 1)) == 0)
             w->copies = realloc(w->copies, sizeof c * (size_t)(w->copy_count ? 2 * w->copy_count : 1));
         w->copies[w->copy_count++] = c;
     }
 }
 
-operation *lanes_copy(void) {
-    return copy_async;
-}
-
 static void copy_commit(warp *w, const insn *i, uint32_t mask) {
     (void)i, (void)mask;
-    if (w->group_count == 64) abort();
+    if (w->group_count == 64) grid_fault(w, GRID_TRAP, 0, "64 groups of copies are under way");
     w->groups[w->group_count++] = w->copy_count;
 }
 
@@ -559,17 +561,15 @@ static f64 rounded(f64 v, s64 how) {
     return how == 'z' ? trunc(v) : how == 'm' ? floor(v) : how == 'p' ? ceil(v) : nearbyint(v);
 }
 
-// To an integer, at the nearest end of its range where the value is beyond; a NaN becomes 0.
+// To an integer, at the nearest end of its range where the value is beyond. A NaN becomes 0 from 32 to 32 bits, else
+// the highest bit alone.
 #define TO_INTEGER(D, S, least, most)                                                                                  \
-    static void cvt_##D##_##S(warp *w, const insn *i, uint32_t mask) {                                                 \
-        uint8_t *to = ROW_AT(0);                                                                                       \
-        const uint8_t *from = ROW_AT(1);                                                                               \
-        EACH_LANE(f64 v = rounded((f64)GET_##S(from, l), i->imm); PUT_##D(to, l,                                       \
-            isnan(v)            ? 0                                                                                    \
-            : v <= (f64)(least) ? (least)                                                                              \
-            : v >= (f64)(most)  ? (most)                                                                               \
-                                : (D)v););                                                                              \
-    }
+    static D D##_of_##S(S v, s64 how) {                                                                                \
+        f64 whole = rounded((f64)v, how);                                                                              \
+        if (isnan(v)) return sizeof(S) == 4 && sizeof(D) == 4 ? 0 : (D)((u64)1 << (8 * sizeof(D) - 1));                \
+        return whole <= (f64)(least) ? (least) : whole >= (f64)(most) ? (most) : (D)whole;                             \
+    }                                                                                                                  \
+    UNARY(cvt_##D##_##S, D, S, D##_of_##S(a, i->imm))
 #define TO_EACH_INTEGER(S)                                                                                             \
     TO_INTEGER(s32, S, INT32_MIN, INT32_MAX)                                                                           \
     TO_INTEGER(u32, S, 0, UINT32_MAX) TO_INTEGER(s64, S, INT64_MIN, INT64_MAX) TO_INTEGER(u64, S, 0, UINT64_MAX)
@@ -907,7 +907,7 @@ static const lanes_row rows[] = {
     {"fence.acq_rel.gpu", nothing, "", PLAIN},
     {"griddepcontrol.wait", nothing, "", PLAIN},
     {"griddepcontrol.launch_dependents", nothing, "", PLAIN},
-    {"prefetch.global.L2", nothing, "dd", PLAIN},
+    {"prefetch.global.L2", nothing, "d", PLAIN},
     {"bar.sync", nothing, "ww", BARRIER},
     {"bar.warp.sync", nothing, "w", CONVERGENT},
     {"shfl.sync.up.b32", shfl_up, "wpwwww", CONVERGENT},

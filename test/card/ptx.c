@@ -287,7 +287,8 @@ static void declare_global(reader *r, const variable *v) {
         if (r->word[i][0] == '.' && bytes_of_type(r->word[i]) > 0) element = bytes_of_type(r->word[i]);
     for (int i = v->values, n = 0; v->values && i < r->words; i++) {
         uint64_t value;
-        if (!read_number(r->word[i], &value)) continue;
+        if (strchr("{}", r->word[i][0])) continue;
+        if (!read_number(r->word[i], &value)) fail(r, "%s is no number", r->word[i]);
         memcpy(memory + n++ * element, &value, (size_t)element);
     }
     add_symbol(r, v->name, SPACE_GLOBAL, (int64_t)(uintptr_t)memory, v->bytes);
@@ -409,14 +410,14 @@ static void read_memory(reader *r, insn *i, const name_parts *p, int first) {
     if (!load)
         for (int k = 0; k < i->count; k++) put_operand(r, i, k + 1, word[n++], width);
     if (n != count) fail(r, "%s has other operands", i->name);
-    i->run = load ? lanes_load(i) : lanes_store(i);
+    i->run = load ? lanes_load : lanes_store;
 }
 
 static void read_atom(reader *r, insn *i, const name_parts *p, int first) {
     const char *word[OPERANDS * 2];
     const lanes_row *row = lanes_find(strcmp(p->part[p->count - 1], "u64") == 0 ? "atom.add.u64" : "atom.add.u32");
     collect(r, first, word);
-    if (!has_part(p, "add")) fail(r, "%s is not known", i->name);
+    if (!has_part(p, "add") || p->part[p->count - 1][0] != 'u') fail(r, "%s is not known", i->name);
     i->space = space_of(p, r->f);
     i->size = bytes_of_type(p->part[p->count - 1]);
     i->count = 1;
@@ -435,7 +436,7 @@ static void read_copy(reader *r, insn *i, int first) {
     n = read_address(r, i, word, n, 1);
     put_operand(r, i, 2, word[n], 'w');
     put_operand(r, i, 3, n + 1 < count ? word[n + 1] : word[n], 'w');
-    i->run = lanes_copy();
+    i->run = lanes_copy;
 }
 
 // mov between a register and its parts.
@@ -460,6 +461,9 @@ static void read_convert(reader *r, insn *i, const name_parts *p, int first) {
         if (has_part(p, roundings[k])) rounding = roundings[k];
     int count = collect(r, first, word);
     for (int k = 0; k < count; k++) put_operand(r, i, k, word[k], strstr(k ? from : to, "64") ? 'd' : 'w');
+    bool to_float = strchr(to, 'f') != NULL, cut = strcmp(rounding, "rz") == 0 && to_float;
+    if (cut || has_part(p, "relu") || has_part(p, "satfinite") || (has_part(p, "sat") && strcmp(to, "f32") != 0))
+        fail(r, "%s is not known", i->name);
     i->imm = rounding[0] ? rounding[1] : 'n';
     i->run = lanes_convert(to, from, rounding, has_part(p, "sat"));
 }
@@ -522,7 +526,11 @@ static bool is_word(const char *word, const char *stem) {
 static void read_bricks(reader *r, insn *i, const lanes_row *row, int first) {
     i->run = row->run;
     for (int k = first; k < r->words; k++)
-        if (!strchr("[]{}", r->word[k][0])) put_operand(r, i, i->count, r->word[k], row->widths[i->count]), i->count++;
+        if (!strchr("[]{}", r->word[k][0])) {
+            if (!row->widths[i->count]) fail(r, "%s has too many operands", i->name);
+            put_operand(r, i, i->count, r->word[k], row->widths[i->count]);
+            i->count++;
+        }
 }
 
 // A product of four warps: the sums in braces, then operands as of any row.
@@ -566,7 +574,8 @@ static void read_row(reader *r, insn *i, const char *name, int first) {
             put_operand(r, i, i->count, word[n++], row->widths[i->count]);
         }
     }
-    bool whole = strstr(name, "mma") || strstr(name, "matrix");
+    if (i->count != wanted && !is_word(name, "bar.sync")) fail(r, "%s has %d operands", name, i->count);
+    bool whole = strstr(name, "mma") || strstr(name, "matrix") || strstr(name, "_group") || strstr(name, "fence");
     if (row->kind == CONVERGENT && !whole) i->target = i->op[i->count - 1];
     if (i->size) i->count = 1; // of an address
 }
@@ -588,7 +597,7 @@ static void read_instruction(reader *r) {
     i->name = strdup(name);
     if (is_word(name, "bra"))
         read_branch(r, i, at);
-    else if (is_word(name, "ret") || is_word(name, "exit"))
+    else if (is_word(name, "ret"))
         i->kind = RETURN;
     else if (is_word(name, "call"))
         read_call(r, i, at);

@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WARP = 32, ROW = WARP * 4, OPERANDS = 16, NAME_ROOM = 512 };
+enum { WARP = 32, ROW = WARP * 4, OPERANDS = 16 };
 
 // Static shared memory lies from 0 on, dynamic from here on: the size of one is not known where the other is placed.
-enum { SHARED_DYNAMIC = 1 << 16 };
+enum { SHARED_DYNAMIC = 48 << 10 }; // the most that is static on a card
 
 typedef struct warp warp;
 typedef struct insn insn;
@@ -127,7 +127,7 @@ module *ptx_read(const char *text, size_t length);
 function *ptx_function(const module *m, const char *name);
 symbol *ptx_symbol(const module *m, const char *name);
 
-// What an operation's name does (test/card/lanes.c). `widths`: for each operand w (up to 32 bits), d (64) or p
+// The operation of a name (test/card/lanes.c). `widths`: for each operand w (up to 32 bits), d (64) or p
 // (predicate). NULL run: unknown.
 typedef struct {
     const char *name;
@@ -138,12 +138,10 @@ typedef struct {
 const lanes_row *lanes_find(const char *name);
 
 // Operations with names made of parts.
-operation *lanes_load(const insn *i);
-operation *lanes_store(const insn *i);
+operation lanes_load, lanes_store, lanes_copy;
 operation *lanes_convert(const char *to, const char *from, const char *rounding, bool saturated);
 operation *lanes_compare(const char *type, const char *how, insn *i);
 operation *lanes_pack(bool pack);
 operation *lanes_reach(bool to_generic);
-operation *lanes_copy(void);
 
 #endif

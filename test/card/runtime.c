@@ -19,7 +19,7 @@
 enum { MULTIPROCESSORS = 132, SHARED_MOST = 227 << 10, SHARED_USUAL = 48 << 10 };
 static const size_t card_memory = (size_t)4 << 30;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static __thread cudaError_t last_error;
 static cudaError_t lasting; // after a fault every call fails, as on a card
 
@@ -150,11 +150,23 @@ static piece *pieces;
 static int piece_count;
 static size_t taken;
 
-bool runtime_owns(const void *at, size_t bytes) {
+static bool owns(const void *at, size_t bytes) {
     const uint8_t *p = at;
     for (int i = 0; i < piece_count; i++)
         if (p >= pieces[i].at && p + bytes <= pieces[i].at + pieces[i].bytes) return true;
     return false;
+}
+
+bool runtime_owns(const void *at, size_t bytes) {
+    pthread_mutex_lock(&lock);
+    bool is = owns(at, bytes);
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+// False for bytes that begin in a piece and end beyond it.
+static bool ends_well(const void *at, size_t bytes) {
+    return !runtime_owns(at, 1) || runtime_owns(at, bytes);
 }
 
 static cudaError_t take(void **to, size_t bytes, bool pinned) {
@@ -165,6 +177,7 @@ static cudaError_t take(void **to, size_t bytes, bool pinned) {
         pieces = realloc(pieces, sizeof *pieces * (size_t)(piece_count + 1));
         pieces[piece_count++] = (piece){p, bytes, pinned};
         if (!pinned) taken += room;
+        if (!pinned) memset(p, 0xFF, room ? room : 512); // what is read before it is written shows as NaN
     }
     pthread_mutex_unlock(&lock);
     *to = p;
@@ -212,7 +225,7 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *host, size_t bytes, size_
     for (int i = 0; i < variable_count; i++) {
         if (variables[i].host != host) continue;
         const symbol *s = ptx_symbol(module_of(variables[i].in), variables[i].name);
-        if (!s) break;
+        if (!s || offset + bytes > (size_t)s->bytes) break;
         memcpy(to, (const uint8_t *)(uintptr_t)s->at + offset, bytes);
         return say(cudaSuccess);
     }
@@ -313,7 +326,7 @@ static cudaError_t do_work(const work *w) {
         w->run(w->args);
         return cudaSuccess;
     }
-    grid_call c = {w->kernel->f, w->grid, w->block, w->shared, w->args, runtime_owns};
+    grid_call c = {w->kernel->f, w->grid, w->block, w->shared, w->args, owns};
     return lasting = error_of(grid_run(&c));
 }
 
@@ -346,10 +359,12 @@ static cudaError_t submit(cudaStream_t stream, work *w) {
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
     (void)kind;
+    if (!ends_well(to, bytes) || !ends_well(from, bytes)) return say(cudaErrorInvalidValue);
     return submit(stream, &(work){.kind = WORK_COPY, .to = to, .from = from, .bytes = bytes});
 }
 
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream) {
+    if (!runtime_owns(to, bytes)) return say(cudaErrorInvalidValue);
     return submit(stream, &(work){.kind = WORK_FILL, .to = to, .byte = byte, .bytes = bytes});
 }
 
@@ -387,7 +402,7 @@ static cudaError_t launch(entry *e, dim3 grid, dim3 block, void **args, size_t s
     uint64_t threads = (uint64_t)block.x * block.y * block.z;
     if (!grid.x || !grid.y || !grid.z || !threads || threads > 1024 || grid.y > 65535 || grid.z > 65535)
         return say(cudaErrorInvalidConfiguration);
-    if (shared + (size_t)0 > e->shared_most) return say(cudaErrorInvalidValue);
+    if (shared > e->shared_most || shared + (size_t)f->shared_bytes > SHARED_MOST) return say(cudaErrorInvalidValue);
     if (f->max_threads && threads > (uint64_t)f->max_threads) return say(cudaErrorLaunchOutOfResources);
     work w = {.kind = WORK_LAUNCH, .kernel = e, .shared = shared, .grid = {grid.x, grid.y, grid.z}};
     w.block = (extent3){block.x, block.y, block.z};
@@ -668,7 +683,7 @@ const char *cudaGetErrorString(cudaError_t status) {
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **to, unsigned version, unsigned long long flags,
     enum cudaDriverEntryPointQueryResult *result) {
     (void)version, (void)flags;
-    CUresult (*encode)() = (CUresult(*)())hopper_encode;
+    __typeof__(hopper_encode) *encode = hopper_encode;
     bool known = strcmp(name, "cuTensorMapEncodeTiled") == 0;
     *to = NULL;
     if (known) memcpy(to, &encode, sizeof *to);
