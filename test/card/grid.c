@@ -101,6 +101,14 @@ static bool in_symbols(const module *m, uintptr_t at, int64_t bytes) {
     return false;
 }
 
+static bool in_local(const warp *w, uintptr_t at, int64_t bytes, int lane) {
+    for (const frame *f = w->now; f; f = f->up) {
+        uintptr_t own = (uintptr_t)(f->local + lane * f->f->local_bytes);
+        if (at >= own && at + (size_t)bytes <= own + (size_t)f->f->local_bytes) return true;
+    }
+    return false;
+}
+
 static bool in_frames(const warp *w, uintptr_t at, int64_t bytes) {
     for (const frame *f = w->now; f; f = f->up) {
         uintptr_t local = (uintptr_t)f->local, lanes = (uintptr_t)f->lanes;
@@ -131,11 +139,11 @@ void *grid_reach(warp *w, const insn *i, int lane, int address) {
     if (i->space == SPACE_SHARED) {
         at &= UINT32_MAX;
         good = in_shared(call_now, at, bytes);
-    } else if (i->space == SPACE_LOCAL || i->space == SPACE_PARAM || i->space == SPACE_LANE_PARAM) {
+    } else if (i->space == SPACE_LOCAL) { // perhaps a caller's
+        good = in_local(w, (uintptr_t)(grid_base(w, SPACE_LOCAL, lane) + at), bytes, lane);
+    } else if (i->space == SPACE_PARAM || i->space == SPACE_LANE_PARAM) {
         const function *f = w->now->f;
-        good = at >= 0 && at + bytes <= (i->space == SPACE_LOCAL      ? f->local_bytes
-                                            : i->space == SPACE_PARAM ? f->args_bytes
-                                                                      : f->lane_bytes);
+        good = at >= 0 && at + bytes <= (i->space == SPACE_PARAM ? f->args_bytes : f->lane_bytes);
     } else {
         good = may_touch(w, i->space, (uintptr_t)at, bytes);
     }
