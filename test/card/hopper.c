@@ -134,7 +134,7 @@ static void bring(const brick *b) {
 static brick *under_way;
 static int under_way_count;
 
-// Those of one barrier, or of all: ANY.
+// Brings the bricks of one barrier, or all: ANY.
 enum { ANY = UINT16_MAX << 4 };
 
 static void bring_told(const uint8_t *shared, uint32_t barrier) {

@@ -98,7 +98,7 @@ MOVES(f64);
     UNARY(neg_##T, T, T, (T)(0 - (u64)a))
 EACH_INTEGER(SUMS);
 
-// Of the least number by -1 the quotient wraps around, too.
+// The least number by -1 wraps around, too.
 #define QUOTIENTS(T)                                                                                                   \
     BINARY(div_##T, T, T, T, b ? (T)(a / b) : (T)-1)                                                                   \
     BINARY(rem_##T, T, T, T, b ? (T)(a % b) : a)

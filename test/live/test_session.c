@@ -238,7 +238,8 @@ static void flat_closes(void **state) {
 }
 
 // A stop ends the session, and the next one too until it is cleared.
-// What another program was told to close behind the books is asked for again once, by a bar that no limit holds back.
+// A position that another program was told to close behind the books is asked for again once, by a bar that no limit
+// holds back.
 static void a_position_that_was_closed_elsewhere_is_asked_for_again(void **state) {
     (void)state;
     desk d = {0};

@@ -113,7 +113,7 @@ static const char *lines(const char *text, bool complete) {
     return lines_of(text, complete, false);
 }
 
-// Those of the training alone; the loss is told by evaluate, too.
+// Keys of the training alone; the loss is told by evaluate, too.
 static void keys_of_training_have_no_effect_on_weights(void **state) {
     (void)state;
     static const char text[] = "train: {epochs: 2, optimizer: {lr: 0.1}, class_weights: balanced}\n"
